@@ -1,0 +1,262 @@
+"""The settings: one frozen value, read here and nowhere else.
+
+Order of precedence: explicit arguments (command line), `MEMORY_GATEWAY_*` environment variables,
+`gateway.toml` in the data directory, defaults. An unknown or wrong setting stops the start.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import tomllib
+from pathlib import Path
+from typing import Any, ClassVar, Literal, cast
+
+import platformdirs
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
+
+from gateway.errors import BadSettings
+
+ENV_PREFIX = "MEMORY_GATEWAY_"
+SETTINGS_FILE = "gateway.toml"
+
+
+class Group(BaseModel):
+    """A table of `gateway.toml`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class VaultSource(Group):
+    """Notes of an existing vault that are read as memories and never written (design section 2, rule 8)."""
+
+    glob: str = Field(description="Which notes, relative to the vault, e.g. `Notes/**/*.md`.")
+    namespace: str = Field(description="Whose memories they are, e.g. `user/owner/long_term`.")
+
+
+class VaultSettings(Group):
+    """`[vault]`"""
+
+    owner: str = Field("owner", description="User id that owns `Memories/LongTerm` and a one-person vault.")
+    sources: tuple[VaultSource, ...] = Field((), description="Read-only notes of an existing vault.")
+    max_note_bytes: int = Field(2 * 1024 * 1024, ge=1024, description="A larger note is listed as a problem.")
+
+
+class GitSettings(Group):
+    """`[git]`"""
+
+    commit_people: Literal["auto", "never"] = Field(
+        "auto", description="Commit people's own edits after a quiet period; `never` where another tool commits."
+    )
+    quiet_seconds: float = Field(30.0, ge=0, description="Quiet time before a person's edit is committed.")
+    batch_seconds: float = Field(1.0, ge=0.05, description="The gateway's own writes wait at most this long.")
+    batch_notes: int = Field(100, ge=1, le=5000, description="At most this many notes in one batch of commits.")
+    person_name: str = Field("Vault owner", description="Author of people's edits where git knows no user.name.")
+    person_email: str = Field("owner@vault.local", description="E-mail of people's edits, likewise.")
+
+
+class EmbeddingSettings(Group):
+    """`[embedding]`"""
+
+    provider: Literal["local", "openai", "none"] = Field("local", description="Where vectors come from.")
+    model: str | None = Field(None, description="Model name for the `openai` provider.")
+    base_url: str | None = Field(None, description="Base URL of an OpenAI-compatible service, up to `/v1`.")
+    api_key: SecretStr | None = Field(None, description="Its key; better set by environment variable.")
+    dimension: int | None = Field(None, ge=1, le=8192, description="Vector width; shorter answers are zero-padded.")
+    batch_size: int = Field(16, ge=1, le=512, description="Texts per call when embedding in the background.")
+    timeout_seconds: float = Field(30.0, gt=0, description="Deadline of one background call.")
+    query_timeout_seconds: float = Field(2.0, gt=0, description="Deadline of a query's vector; keywords answer alone.")
+    threads: int = Field(1, ge=1, le=64, description="Threads of the local model.")
+
+
+class WatchSettings(Group):
+    """`[watch]`"""
+
+    enabled: bool = Field(True, description="Listen to the file system; the scan runs in any case.")
+    scan_seconds: float = Field(30.0, gt=0, description="Time between two scans.")
+    settle_seconds: float = Field(0.1, ge=0, description="A file changed more recently than this is read a bit later.")
+    absence_seconds: float = Field(2.0, ge=0, description="A note must be gone this long, twice seen, to be deleted.")
+    canary_seconds: float = Field(20.0, gt=0, description="Time between two proofs that the watcher hears.")
+
+
+class IndexSettings(Group):
+    """`[index]`"""
+
+    max_unindexed_rows: int = Field(1000, ge=10, description="Optimise when more rows than this are unindexed.")
+    max_fragments: int = Field(40, ge=2, description="Optimise when the table has more fragments than this.")
+    keep_versions_seconds: int = Field(300, ge=0, description="Old table versions are removed after this time.")
+    fusion: Literal["adaptive", "rrf"] = Field("adaptive", description="How keyword and vector hits are fused.")
+
+
+class PolicySettings(Group):
+    """`[policy]`"""
+
+    max_body_bytes: int = Field(4 * 1024 * 1024, ge=1024, description="Largest request body.")
+    max_query_chars: int = Field(20_000, ge=100, description="Longest search query.")
+    max_page: int = Field(200, ge=1, le=1000, description="Largest page of a list or search.")
+    max_answer_bytes: int = Field(262_144, ge=4096, description="Largest search answer; the rest is cut and said so.")
+    idempotency_hours: int = Field(48, ge=24, description="How long a first answer is kept for retries.")
+    deletion_guard_notes: int = Field(20, ge=1, description="Deletion pauses when more notes than this vanish at once…")
+    deletion_guard_share: float = Field(0.1, gt=0, le=1, description="…and more than this share of a namespace.")
+
+
+class Settings(BaseSettings):
+    """All settings, frozen."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=ENV_PREFIX,
+        env_nested_delimiter="__",
+        extra="forbid",
+        frozen=True,
+        nested_model_default_partial_update=True,
+    )
+    toml_path: ClassVar[Path | None] = None
+
+    data_dir: Path = Field(description="Holds the vault, the ledger, the index and the admin key.")
+    vault_path: Path | None = Field(None, description="The Obsidian vault; default `<data_dir>/vault`.")
+    ledger_url: str | None = Field(None, description="SQLAlchemy URL; default SQLite at `<data_dir>/ledger.db`.")
+    index_uri: str | None = Field(None, description="LanceDB location; default `<data_dir>/index`.")
+    host: str = Field("127.0.0.1", description="Address to listen on.")
+    port: int = Field(8765, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
+    allowed_hosts: tuple[str, ...] = Field((), description="Further names accepted in Host and Origin headers.")
+    log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Least severe level logged.")
+    log_format: Literal["console", "json"] = Field("console", description="Shape of log lines.")
+    vault: VaultSettings = Field(default_factory=lambda: VaultSettings.model_validate({}))
+    git: GitSettings = Field(default_factory=lambda: GitSettings.model_validate({}))
+    embedding: EmbeddingSettings = Field(default_factory=lambda: EmbeddingSettings.model_validate({}))
+    watch: WatchSettings = Field(default_factory=lambda: WatchSettings.model_validate({}))
+    index: IndexSettings = Field(default_factory=lambda: IndexSettings.model_validate({}))
+    policy: PolicySettings = Field(default_factory=lambda: PolicySettings.model_validate({}))
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Arguments over environment over `gateway.toml`."""
+        del dotenv_settings, file_secret_settings
+        if cls.toml_path is None:
+            return (init_settings, env_settings)
+        return (init_settings, env_settings, TomlConfigSettingsSource(settings_cls, toml_file=cls.toml_path))
+
+    @property
+    def vault_root(self) -> Path:
+        """The vault's folder."""
+        return self.vault_path or self.data_dir / "vault"
+
+    @property
+    def ledger(self) -> str:
+        """The ledger's URL."""
+        return self.ledger_url or f"sqlite:///{self.data_dir / 'ledger.db'}"
+
+    @property
+    def index_location(self) -> str:
+        """Where LanceDB lives."""
+        return self.index_uri or str(self.data_dir / "index")
+
+    @property
+    def admin_key_path(self) -> Path:
+        """The file that holds the first admin key, mode 0600."""
+        return self.data_dir / "admin.key"
+
+
+def default_data_dir() -> Path:
+    """The platform's place for application data."""
+    return Path(platformdirs.user_data_dir("memory-gateway", appauthor=False))
+
+
+def load_settings(*, data_dir: Path | None = None, **overrides: Any) -> Settings:
+    """Read the settings for a data directory.
+
+    Args:
+        data_dir: the data directory; else `MEMORY_GATEWAY_DATA_DIR`, else the platform's data home.
+        overrides: settings given on the command line; None means "not given".
+
+    Raises:
+        BadSettings: names the setting, where it stands and the accepted values.
+    """
+    _refuse_unknown_environment()
+    chosen = data_dir or Path(os.environ.get(ENV_PREFIX + "DATA_DIR") or default_data_dir())
+    chosen = chosen.expanduser().resolve()
+    toml = chosen / SETTINGS_FILE
+    given = {name: value for name, value in overrides.items() if value is not None}
+    source = type(
+        "FileSettings", (Settings,), {"toml_path": toml if toml.is_file() else None, "__doc__": Settings.__doc__}
+    )
+    try:
+        return cast("Settings", source(data_dir=chosen, **given))
+    except ValidationError as error:
+        raise _explain(error, toml, given) from None
+    except tomllib.TOMLDecodeError as error:
+        raise BadSettings(f"The settings file is not valid TOML: {error}.", file=str(toml)) from None
+    except ValueError as error:
+        raise BadSettings(f"A setting in the environment cannot be read: {error}.") from None
+
+
+def setting_names() -> list[str]:
+    """Dotted names of all settings, for documentation and for suggestions."""
+    names: list[str] = []
+    for name, field in Settings.model_fields.items():
+        kind = field.annotation
+        if isinstance(kind, type) and issubclass(kind, Group):
+            names.extend(f"{name}.{inner}" for inner in kind.model_fields)
+        else:
+            names.append(name)
+    return names
+
+
+def _refuse_unknown_environment() -> None:
+    known = {ENV_PREFIX + name.upper().replace(".", "__") for name in setting_names()}
+    groups = {name.split(".", maxsplit=1)[0] for name in setting_names() if "." in name}
+    known |= {ENV_PREFIX + name.upper() for name in groups}
+    for variable in os.environ:
+        if variable.upper().startswith(ENV_PREFIX) and variable.upper() not in known:
+            raise BadSettings(
+                f"There is no setting for the environment variable {variable}.",
+                field=variable,
+                advice=_suggest(variable.upper(), sorted(known)),
+            )
+
+
+def _explain(error: ValidationError, toml: Path, given: dict[str, Any]) -> BadSettings:
+    first = error.errors(include_url=False, include_input=False)[0]
+    name = ".".join(str(part) for part in first["loc"])
+    variable = ENV_PREFIX + name.upper().replace(".", "__")
+    if name in given:
+        place = "the command line"
+    elif variable in os.environ:
+        place = f"the environment variable {variable}"
+    else:
+        place = str(toml)
+    if first["type"] == "extra_forbidden":
+        detail = f"There is no setting `{name}` (in {place})."
+        return BadSettings(detail, field=name, file=str(toml), advice=_suggest(name, setting_names()))
+    detail = f"The setting `{name}` in {place} is wrong: {first['msg']}."
+    return BadSettings(detail, field=name, file=place, advice=_accepted(name))
+
+
+def _accepted(name: str) -> str:
+    head, _, tail = name.partition(".")
+    field = Settings.model_fields.get(head)
+    if field is not None and tail and isinstance(field.annotation, type) and issubclass(field.annotation, Group):
+        field = cast("type[Group]", field.annotation).model_fields.get(tail)
+    if field is None:
+        return "See docs/configuration.md."
+    return f"{field.description or ''} Accepted: {_kind(field.annotation)}.".strip()
+
+
+def _kind(annotation: Any) -> str:
+    values = getattr(annotation, "__args__", None)
+    if values and all(isinstance(value, str) for value in values):
+        return " | ".join(values)
+    return getattr(annotation, "__name__", str(annotation))
+
+
+def _suggest(name: str, known: list[str]) -> str:
+    close = difflib.get_close_matches(name, known, n=1)
+    return f"Did you mean `{close[0]}`?" if close else "See docs/configuration.md for all settings."

@@ -1,0 +1,126 @@
+"""Turns text into the whitespace-joined tokens that the full-text index stores and searches, in any language.
+
+LanceDB only splits at blanks here: everything that decides what is findable by keyword is in this module.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from functools import lru_cache
+
+import snowballstemmer  # pyright: ignore[reportMissingTypeStubs]
+
+MAX_QUERY_TOKENS = 64
+MAX_QUERY_CHARACTERS = 2_000
+MAX_TOKEN_CHARACTERS = 64
+
+# Scripts written without blanks between words: Han, Kana, Hangul, Thai, Lao, Myanmar, Khmer.
+_UNSPACED = (
+    "\u3005-\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af"
+    "\u1100-\u11ff\ua960-\ua97f\uac00-\ud7ff"
+    "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ecd\u1000-\u109f\u1780-\u17d3"
+)
+_UNSPACED_RUN = re.compile(f"([{_UNSPACED}]+)")
+_UNSPACED_CHARACTER = re.compile(f"[{_UNSPACED}]")
+# Accents, Arabic vowel signs and tatweel, Hebrew points: people leave them out when they type.
+_OPTIONAL_MARKS = re.compile("[\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670]+")
+_POSSESSIVE = re.compile(r"['’]s\b")
+_WORD_PART = re.compile(r"[._@/\\:+#\-]+")
+_PATH_PART = re.compile(r"[/\\:@]+")
+
+_stemmer = snowballstemmer.stemmer("english")
+
+
+def search_tokens(text: str) -> str:
+    """The tokens of a text, in reading order and with repeats, for a full-text index that splits at blanks."""
+    return " ".join(_tokens(text))
+
+
+def query_tokens(text: str) -> str:
+    """The distinct tokens of a query, at most `MAX_QUERY_TOKENS`; empty where nothing can be looked up.
+
+    Only the first `MAX_QUERY_CHARACTERS` are read. Over the limit, single characters of unspaced scripts go first:
+    the pairs say more.
+    """
+    distinct = list(dict.fromkeys(_tokens(text[:MAX_QUERY_CHARACTERS])))
+    if len(distinct) > MAX_QUERY_TOKENS:
+        distinct.sort(key=is_single_character)
+    return " ".join(distinct[:MAX_QUERY_TOKENS])
+
+
+def is_single_character(token: str) -> bool:
+    """Whether a token is one character of an unspaced script, which says little about what a text is about."""
+    return len(token) == 1 and _UNSPACED_CHARACTER.match(token) is not None
+
+
+def count_tokens(text: str) -> int:
+    """Estimate how many tokens a language model sees: one a CJK character, one for four ASCII characters of words.
+
+    Subadditive: the estimate of joined texts is at most the sum of theirs.
+    """
+    words = text.split()
+    visible = sum(map(len, words))
+    unspaced = len(_UNSPACED_CHARACTER.findall(text))
+    ascii_visible = len("".join(words).encode("ascii", "ignore"))
+    other = visible - unspaced - ascii_visible
+    spelled = -(-ascii_visible // 4) + -(-other // 2)
+    spaced_words = len(words) if not unspaced else 0
+    return unspaced + max(spelled, spaced_words)
+
+
+def fold(text: str) -> str:
+    """The form in which texts are compared: NFKC, case folded, without accents and other optional marks.
+
+    Simplified and traditional characters stay apart, as they are written.
+    """
+    if text.isascii():
+        return text.lower()
+    decomposed = unicodedata.normalize("NFD", unicodedata.normalize("NFKC", text).casefold())
+    return unicodedata.normalize("NFC", _OPTIONAL_MARKS.sub("", decomposed))
+
+
+def _tokens(text: str) -> Iterator[str]:
+    for position, run in enumerate(_UNSPACED_RUN.split(_POSSESSIVE.sub("", fold(text)))):
+        if position % 2:
+            yield from _unspaced_tokens(run)
+        elif run:
+            for word in _word_pattern().findall(run):
+                yield from _word_tokens(word)
+
+
+def _unspaced_tokens(run: str) -> Iterator[str]:
+    previous = ""
+    for character in run:
+        yield character
+        if previous:
+            yield previous + character
+        previous = character
+
+
+@lru_cache(maxsize=50_000)
+def _word_tokens(word: str) -> tuple[str, ...]:
+    """A plain word gives its stem; a compound (`v1.2.3`, `a/b.md`, `x@y.org`) itself, its path parts and its words."""
+    parts = [part for part in _WORD_PART.split(word) if part]
+    if len(parts) == 1:
+        return (_stem(parts[0]),)
+    names = [name for name in _PATH_PART.split(word) if name]
+    tokens = [word, *(name for name in names if name != word), *(_stem(part) for part in parts)]
+    return tuple(dict.fromkeys(token[:MAX_TOKEN_CHARACTERS] for token in tokens))
+
+
+@lru_cache(maxsize=50_000)
+def _stem(word: str) -> str:
+    if len(word) > 3 and word.isascii() and word.isalpha() and len(word) <= MAX_TOKEN_CHARACTERS:
+        return _stemmer.stemWord(word)
+    return word[:MAX_TOKEN_CHARACTERS]
+
+
+@lru_cache(maxsize=1)
+def _word_pattern() -> re.Pattern[str]:
+    """Letters and digits with their combining marks, which `\\w` leaves out (Devanagari vowels, for one)."""
+    marks = "".join(chr(code) for code in range(0x300, 0x10000) if unicodedata.category(chr(code)) in {"Mn", "Mc"})
+    letter = f"[\\w{re.escape(marks)}]"
+    return re.compile(f"{letter}+(?:[._@/\\\\:+#\\-]+{letter}+)*")

@@ -1,0 +1,170 @@
+"""The ledger's connection, transactions and migrations. The only module that knows it may be SQLite."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import event
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.pool import QueuePool
+
+from gateway.errors import Unavailable
+
+BUSY_MS = 10_000
+Transaction = sa.Connection
+
+
+def now_ms() -> int:
+    """Wall clock in milliseconds since 1970 UTC, the unit of every time in the ledger."""
+    return time.time_ns() // 1_000_000
+
+
+class Ledger:
+    """An open ledger. Reads run beside each other; writes take one lock and one transaction."""
+
+    def __init__(self, url: str, *, read_only: bool = False) -> None:
+        self.url = make_url(url)
+        self._write_lock = threading.RLock()
+        self._engine = _engine(self.url, read_only=read_only)
+
+    @classmethod
+    def open(cls, url: str) -> Ledger:
+        """Open for writing and bring the tables up to date.
+
+        Raises:
+            Unavailable: the database cannot be opened, or was made by a newer gateway.
+        """
+        parsed = make_url(url)
+        if parsed.get_backend_name() == "sqlite" and parsed.database:
+            Path(parsed.database).parent.mkdir(parents=True, exist_ok=True)
+        ledger = cls(url)
+        try:
+            _migrate(ledger._engine, url)
+        except SQLAlchemyError as error:
+            raise Unavailable(f"The ledger cannot be opened: {error.__class__.__name__}.", advice=str(error)) from error
+        return ledger
+
+    @contextmanager
+    def write(self) -> Generator[Transaction]:
+        """One transaction, committed durably at the end or rolled back whole. Never nested in another thread's."""
+        with self._write_lock, self._engine.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def read(self) -> Generator[Transaction]:
+        """A snapshot for reading; never waits for a writer."""
+        with self._engine.connect().execution_options(reading=True) as connection:
+            yield connection
+
+    @property
+    def is_sqlite(self) -> bool:
+        """Whether the backing database is SQLite."""
+        return self.url.get_backend_name() == "sqlite"
+
+    @property
+    def file(self) -> Path | None:
+        """The database file, where there is one."""
+        return Path(self.url.database) if self.is_sqlite and self.url.database else None
+
+    def copy_to(self, target: Path) -> None:
+        """A consistent copy while others write, by SQLite's online backup.
+
+        Raises:
+            Unavailable: the ledger is not SQLite; use that database's own backup.
+        """
+        if not self.is_sqlite:
+            raise Unavailable("Only a SQLite ledger is copied by the gateway.", advice="Use the database's own backup.")
+        import sqlite3
+
+        with self._engine.connect() as connection:
+            source: Any = connection.connection.driver_connection
+            copy = sqlite3.connect(target)
+            try:
+                source.backup(copy)
+            finally:
+                copy.close()
+
+    def close(self) -> None:
+        """Close all connections; on SQLite the write-ahead log is folded in."""
+        if self.is_sqlite:
+            try:
+                with self._engine.connect() as connection:
+                    connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+            except SQLAlchemyError:
+                pass  # a reader elsewhere holds the log; the next start folds it in
+        self._engine.dispose()
+
+
+def upsert(connection: Transaction, table: sa.Table, rows: list[dict[str, Any]], *, keys: list[str]) -> None:
+    """Insert rows, or update those whose `keys` exist. SQLite and PostgreSQL word this alike."""
+    if not rows:
+        return
+    if connection.dialect.name == "sqlite":
+        from sqlalchemy.dialects.sqlite import insert
+    else:
+        from sqlalchemy.dialects.postgresql import insert
+    statement = insert(table)
+    changed = {name: statement.excluded[name] for name in rows[0] if name not in keys}
+    if changed:
+        connection.execute(statement.on_conflict_do_update(index_elements=keys, set_=changed), rows)
+    else:
+        connection.execute(statement.on_conflict_do_nothing(index_elements=keys), rows)
+
+
+def _engine(url: sa.URL, *, read_only: bool) -> sa.Engine:
+    if url.get_backend_name() != "sqlite":
+        return sa.create_engine(url, pool_pre_ping=True)
+    if read_only:
+        url = url.set(database=f"file:{url.database}", query={"mode": "ro", "uri": "true"})
+    engine = sa.create_engine(
+        url, poolclass=QueuePool, pool_size=16, max_overflow=32, connect_args={"timeout": BUSY_MS / 1000}
+    )
+
+    @event.listens_for(engine, "connect")
+    def prepare(connection: Any, _record: Any) -> None:  # pyright: ignore[reportUnusedFunction]
+        connection.isolation_level = None  # SQLAlchemy's BEGIN below is then the only one
+        for pragma in ("foreign_keys=ON", f"busy_timeout={BUSY_MS}", "temp_store=MEMORY"):
+            connection.execute(f"PRAGMA {pragma}")
+        if not read_only:
+            connection.execute("PRAGMA journal_mode=WAL")
+            connection.execute("PRAGMA synchronous=FULL")
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: sa.Connection) -> None:  # pyright: ignore[reportUnusedFunction]
+        if connection.get_execution_options().get("reading"):
+            connection.exec_driver_sql("BEGIN")
+        else:
+            connection.exec_driver_sql("BEGIN IMMEDIATE")  # take the write lock at once: no upgrade dead-locks
+
+    return engine
+
+
+def _migrate(engine: sa.Engine, url: str) -> None:
+    config = Config()
+    config.set_main_option("script_location", "gateway.ledger:migrations")
+    config.set_main_option("sqlalchemy.url", url.replace("%", "%%"))
+    script = ScriptDirectory.from_config(config)
+    with engine.connect().execution_options(reading=True) as connection:
+        current = MigrationContext.configure(connection).get_current_revision()
+    head = script.get_current_head()
+    if current == head:
+        return
+    if current is not None and current not in {revision.revision for revision in script.walk_revisions()}:
+        raise Unavailable(
+            f"The ledger was made by a newer gateway (revision {current}).",
+            advice="Update memory-gateway, then start again.",
+        )
+    with engine.begin() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, "head")

@@ -244,10 +244,11 @@ def _accepted(name: str) -> str:
     head, _, tail = name.partition(".")
     field = Settings.model_fields.get(head)
     if field is not None and tail and isinstance(field.annotation, type) and issubclass(field.annotation, Group):
-        field = cast("type[Group]", field.annotation).model_fields.get(tail)
+        field = field.annotation.model_fields.get(tail)
     if field is None:
         return "See docs/configuration.md."
-    return f"{field.description or ''} Accepted: {_kind(field.annotation)}.".strip()
+    kind: Any = field.annotation  # pyright: ignore[reportUnknownMemberType]
+    return f"{field.description or ''} Accepted: {_kind(kind)}.".strip()
 
 
 def _kind(annotation: Any) -> str:

@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
 
 from markdown_it import MarkdownIt
 
@@ -91,7 +93,7 @@ def _section(path: list[tuple[int, str]], text: str, speaks_for_itself: bool) ->
 def _headings(body: str) -> Iterator[tuple[int, int, int, str]]:
     """Level, first line, line after, and title of each heading that is not inside another block."""
     tokens = _parser().parse(body)
-    for token, content in zip(tokens, tokens[1:], strict=False):
+    for token, content in pairwise(tokens):
         if token.type == "heading_open" and token.level == 0 and token.map:
             yield int(token.tag[1:]), token.map[0], token.map[1], content.content.strip()
 
@@ -111,6 +113,7 @@ def _unless_blank(text: str) -> Iterator[str]:
         yield text.strip("\n").rstrip()
 
 
+@lru_cache(maxsize=1)
 def _parser() -> MarkdownIt:
     """Blocks only: inline markup costs time and changes no boundary."""
     parser = MarkdownIt("commonmark").enable("table")

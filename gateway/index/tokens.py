@@ -6,9 +6,12 @@ LanceDB only splits at blanks here: everything that decides what is findable by 
 from __future__ import annotations
 
 import re
+import threading
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
+from itertools import pairwise
+from typing import Any
 
 import snowballstemmer  # pyright: ignore[reportMissingTypeStubs]
 
@@ -31,29 +34,25 @@ _POSSESSIVE = re.compile(r"['’]s\b")
 _WORD_PART = re.compile(r"[._@/\\:+#\-]+")
 _PATH_PART = re.compile(r"[/\\:@]+")
 
-_stemmer = snowballstemmer.stemmer("english")
+_stemmers: Any = snowballstemmer
+_stem_english: Callable[[str], str] = _stemmers.stemmer("english").stemWord
+# The stemmer keeps the word it works on in itself.
+_stemmer_lock = threading.Lock()
 
 
 def search_tokens(text: str) -> str:
     """The tokens of a text, in reading order and with repeats, for a full-text index that splits at blanks."""
-    return " ".join(_tokens(text))
+    return " ".join(_tokens(text, _unspaced_tokens))
 
 
 def query_tokens(text: str) -> str:
     """The distinct tokens of a query, at most `MAX_QUERY_TOKENS`; empty where nothing can be looked up.
 
-    Only the first `MAX_QUERY_CHARACTERS` are read. Over the limit, single characters of unspaced scripts go first:
-    the pairs say more.
+    Only the first `MAX_QUERY_CHARACTERS` are read. Unspaced scripts are asked for by pairs: with single characters
+    recall@10 on Chinese questions was 0.909 instead of 0.921. A character that stands alone is asked for as such.
     """
-    distinct = list(dict.fromkeys(_tokens(text[:MAX_QUERY_CHARACTERS])))
-    if len(distinct) > MAX_QUERY_TOKENS:
-        distinct.sort(key=is_single_character)
-    return " ".join(distinct[:MAX_QUERY_TOKENS])
-
-
-def is_single_character(token: str) -> bool:
-    """Whether a token is one character of an unspaced script, which says little about what a text is about."""
-    return len(token) == 1 and _UNSPACED_CHARACTER.match(token) is not None
+    distinct = dict.fromkeys(_tokens(text[:MAX_QUERY_CHARACTERS], _unspaced_query_tokens))
+    return " ".join(list(distinct)[:MAX_QUERY_TOKENS])
 
 
 def count_tokens(text: str) -> int:
@@ -82,10 +81,10 @@ def fold(text: str) -> str:
     return unicodedata.normalize("NFC", _OPTIONAL_MARKS.sub("", decomposed))
 
 
-def _tokens(text: str) -> Iterator[str]:
+def _tokens(text: str, unspaced: Callable[[str], Iterator[str]]) -> Iterator[str]:
     for position, run in enumerate(_UNSPACED_RUN.split(_POSSESSIVE.sub("", fold(text)))):
         if position % 2:
-            yield from _unspaced_tokens(run)
+            yield from unspaced(run)
         elif run:
             for word in _word_pattern().findall(run):
                 yield from _word_tokens(word)
@@ -98,6 +97,13 @@ def _unspaced_tokens(run: str) -> Iterator[str]:
         if previous:
             yield previous + character
         previous = character
+
+
+def _unspaced_query_tokens(run: str) -> Iterator[str]:
+    if len(run) == 1:
+        yield run
+    for first, second in pairwise(run):
+        yield first + second
 
 
 @lru_cache(maxsize=50_000)
@@ -114,7 +120,8 @@ def _word_tokens(word: str) -> tuple[str, ...]:
 @lru_cache(maxsize=50_000)
 def _stem(word: str) -> str:
     if len(word) > 3 and word.isascii() and word.isalpha() and len(word) <= MAX_TOKEN_CHARACTERS:
-        return _stemmer.stemWord(word)
+        with _stemmer_lock:
+            return _stem_english(word)
     return word[:MAX_TOKEN_CHARACTERS]
 
 

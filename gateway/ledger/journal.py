@@ -99,6 +99,15 @@ def open_intents(tx: Transaction, state: str) -> list[Intent]:
     ]
 
 
+def applied_before(tx: Transaction, at: int) -> list[Intent]:
+    """Settled intents from before a time (ms), whose spare files may be looked at for the last time."""
+    early = {
+        row[0]
+        for row in tx.execute(sa.select(intents.c.id).where(intents.c.state == "applied", intents.c.created_at <= at))
+    }
+    return [intent for intent in open_intents(tx, "applied") if intent.id in early] if early else []
+
+
 def record_versions(tx: Transaction, rows: Sequence[tuple[Version, bytes | None]]) -> None:
     """Keep accepted versions, and their bytes until git has them. A key that is known already is left alone."""
     if not rows:
@@ -127,6 +136,29 @@ def pending_versions(tx: Transaction, limit: int, *, at: int | None) -> list[Ver
     if at is not None:
         query = query.where(versions.c.not_before <= at)
     return [Version(*row) for row in tx.execute(query.limit(limit))]
+
+
+def with_predecessors(tx: Transaction, due: Sequence[Version]) -> list[Version]:
+    """Add earlier versions of the same notes that still wait, so that none is overtaken; in order."""
+    if not due:
+        return []
+    last = max(version.seq for version in due)
+    earlier = (
+        sa.select(*_VERSION_COLUMNS)
+        .where(
+            versions.c.state == "pending",
+            versions.c.seq < last,
+            versions.c.note_id.in_(sorted({version.note_id for version in due})),
+        )
+        .order_by(versions.c.seq)
+    )
+    found = {version.seq: version for version in due}
+    newest = {version.note_id: version.seq for version in due}
+    for row in tx.execute(earlier):
+        version = Version(*row)
+        if version.seq < newest[version.note_id]:
+            found[version.seq] = version
+    return [found[seq] for seq in sorted(found)]
 
 
 def pending_count(tx: Transaction) -> int:

@@ -147,6 +147,12 @@ def drop_notes(tx: Transaction, note_ids: Collection[str]) -> None:
         upsert(tx, index_removals, [{"note_id": note_id, "at": now_ms()} for note_id in part], keys=["note_id"])
 
 
+def park(tx: Transaction, note_ids: Collection[str]) -> None:
+    """Free the paths of notes whose own row is about to be written anew."""
+    for note_id in note_ids:
+        tx.execute(sa.update(notes).where(notes.c.note_id == note_id).values(path=f"\0parked/{note_id}"))
+
+
 def set_missing(tx: Transaction, paths: Collection[str], since: int | None) -> None:
     """Note when these files were first seen to be gone; None when they are back."""
     for part in _parts(paths):

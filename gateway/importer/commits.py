@@ -1,0 +1,144 @@
+"""Brings accepted versions into git, in batches, with the right author; a person's edits after a quiet period."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gateway import log
+from gateway.config import Settings
+from gateway.errors import GitTrouble
+from gateway.ledger import Ledger, journal, meta
+from gateway.ledger.database import now_ms
+from gateway.ledger.journal import Version
+from gateway.vault.history import Change, Commit, History
+
+_LOG = log.get("git")
+_RECENT_COMMITS = 1_000
+_VERBS = {"write": "Write", "move": "Move", "delete": "Delete"}
+
+
+class Committer:
+    """One at a time; what cannot be committed now waits in the ledger, and nothing is lost by waiting."""
+
+    def __init__(self, ledger: Ledger, history: History, settings: Settings) -> None:
+        self._ledger = ledger
+        self._history = history
+        self._settings = settings
+        self.trouble: str | None = None
+
+    def recover(self) -> int:
+        """After a crash between commit and mark: mark what git already has. Returns how many."""
+        with self._ledger.read() as tx:
+            waiting = journal.pending_versions(tx, 100_000, at=None)
+        if not waiting:
+            return 0
+        known = self._history.keys_since(_RECENT_COMMITS)
+        done = [(version, known[version.key]) for version in waiting if version.key in known]
+        if done:
+            with self._ledger.write() as tx:
+                journal.mark_committed(tx, [(version.key, sha) for version, sha in done])
+            self._history.resync_index({version.path for version, _ in done})
+        return len(done)
+
+    def flush(self, *, everything: bool = False) -> int:
+        """Commit what is due, or everything. Returns how many versions git has now that it had not before."""
+        total = 0
+        while batch := self._due(everything=everything):
+            try:
+                self._commit(batch)
+            except GitTrouble as error:
+                if self.trouble != error.detail:
+                    _LOG.warning("commits wait", reason=error.detail)
+                self.trouble = error.detail
+                return total
+            self.trouble = None
+            total += len(batch)
+        return total
+
+    def _due(self, *, everything: bool) -> list[Version]:
+        limit = self._settings.git.batch_notes
+        with self._ledger.read() as tx:
+            due = journal.pending_versions(tx, limit, at=None if everything else now_ms())
+            return journal.with_predecessors(tx, due)
+
+    def _commit(self, batch: Sequence[Version]) -> None:
+        with self._ledger.read() as tx:
+            bodies = journal.bodies(tx, {version.etag for version in batch if version.etag})
+        done, left = self._already_there(batch, bodies)
+        commits: list[Commit] = []
+        groups = _groups([version for version in left if version.etag is None or version.etag in bodies])
+        for group in groups:
+            changes = tuple(change for version in group for change in _changes(version, bodies))
+            first = group[0]
+            commits.append(Commit(first.author_name, first.author_email, group[-1].at, _message(group), changes))
+        for group, sha in zip(groups, self._history.commit(commits), strict=True):
+            done += [(version.key, sha) for version in group]
+        lost = [version for version in left if version.etag is not None and version.etag not in bodies]
+        done += [(version.key, None) for version in lost]
+        with self._ledger.write() as tx:
+            journal.mark_committed(tx, done)
+            head = self._history.head()
+            if head:
+                meta.put(tx, meta.LAST_HEAD, head)
+
+    def _already_there(
+        self, batch: Sequence[Version], bodies: dict[str, bytes]
+    ) -> tuple[list[tuple[str, str | None]], list[Version]]:
+        """A checkout or pull brings files that git has already: only the last version of a path can be that."""
+        last = {version.path: version for version in batch}
+        at_head = self._history.committed(last)
+        head = self._history.head()
+        done: list[tuple[str, str | None]] = []
+        left: list[Version] = []
+        for version in batch:
+            body = bodies.get(version.etag) if version.etag else None
+            only = last[version.path] is version and sum(one.path == version.path for one in batch) == 1
+            same = body is not None and only and at_head.get(version.path) == self._history.blob_id(body)
+            gone = version.op == "delete" and only and version.path not in at_head
+            if (same and version.op == "write") or gone:
+                done.append((version.key, head))
+            else:
+                left.append(version)
+        return done, left
+
+
+def _groups(versions: Sequence[Version]) -> list[list[Version]]:
+    """Neighbours by one author share a commit, as long as no path would be written twice in it."""
+    groups: list[list[Version]] = []
+    paths: set[str] = set()
+    for version in versions:
+        touched = {version.path, *([version.old_path] if version.old_path else [])}
+        last = groups[-1][-1] if groups else None
+        same_author = last is not None and (last.author_name, last.author_email) == (
+            version.author_name,
+            version.author_email,
+        )
+        if not same_author or paths & touched:
+            groups.append([])
+            paths = set()
+        groups[-1].append(version)
+        paths |= touched
+    return groups
+
+
+def _changes(version: Version, bodies: dict[str, bytes]) -> list[Change]:
+    if version.op == "delete" or version.etag is None:
+        return [Change(version.path, None)]
+    changes = [Change(version.path, bodies[version.etag])]
+    if version.op == "move" and version.old_path and version.old_path != version.path:
+        changes.insert(0, Change(version.old_path, None))
+    return changes
+
+
+def _message(group: Sequence[Version]) -> str:
+    """A subject without note text, and trailers by which the ledger recognises its versions."""
+    first = group[0]
+    if len(group) == 1:
+        subject = f"{_VERBS[first.op]} {first.path}" if len(first.path) <= 60 else f"{_VERBS[first.op]} {first.note_id}"
+    else:
+        verbs = {version.op for version in group}
+        subject = f"{_VERBS[first.op] if len(verbs) == 1 else 'Change'} {len(group)} memories"
+    lines = [subject, "", f"Actor: {first.actor}"]
+    for version in group:
+        lines += [f"Memory-Id: {version.note_id}", f"Memory-Version: {version.version}", f"Memory-Key: {version.key}"]
+    return "\n".join(line.replace("\n", " ") if line else line for line in lines) + "\n"

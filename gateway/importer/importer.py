@@ -1,0 +1,277 @@
+"""The import pipeline: observe paths, plan, apply. Watcher, scan, API and command line all come through here."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from gateway.config import Settings
+from gateway.errors import BadPath, Unavailable
+from gateway.importer.absence import AbsenceGuard
+from gateway.importer.apply import PERSON, Applied, Circumstances, apply, known_for, problem_row
+from gateway.importer.places import Places
+from gateway.importer.plan import Action, Known, Observation, Vanish, claim_of, plan
+from gateway.ledger import Ledger, problems, registry
+from gateway.ledger.database import now_ms
+from gateway.ledger.journal import Actor
+from gateway.ledger.problems import ProblemRow
+from gateway.ledger.registry import NoteRow
+from gateway.notes.note import NoteProblem, parse
+from gateway.vault.files import VaultFiles
+from gateway.vault.history import History
+from gateway.vault.scan import Snapshot, StatKey, walk
+
+_BATCH = 500
+_EMPTY_HOLD_MS = 10_000
+_JUDGED_AGAIN = frozenset({"duplicate-id"})
+
+
+@dataclass(slots=True)
+class ImportReport:
+    """What an import did; `waiting` are paths to look at again, with the time (ms) to do so."""
+
+    put: int = 0
+    held: int = 0
+    deleted: int = 0
+    paused: int = 0
+    changed_ids: list[str] = field(default_factory=lambda: [])
+    problems_changed: bool = False
+
+    def add(self, done: Applied) -> None:
+        """Count what one batch did."""
+        self.put += len(done.put)
+        self.held += len(done.held)
+        self.deleted += len(done.deleted)
+        self.changed_ids += [row.note_id for row in done.put]
+        self.problems_changed |= done.problems_changed
+
+
+class Importer:
+    """Brings ledger and index to what the files say. One lock serialises it with the gateway's own writes."""
+
+    def __init__(self, files: VaultFiles, ledger: Ledger, places: Places, history: History, settings: Settings) -> None:
+        self.files = files
+        self.ledger = ledger
+        self.places = places
+        self.history = history
+        self.settings = settings
+        self.lock = threading.RLock()
+        self.seen: dict[str, StatKey] = {}
+        self.later: dict[str, int] = {}
+        self.absence = AbsenceGuard(files.root, history, settings)
+        self.on_change: Callable[[ImportReport], None] = lambda _report: None
+        with ledger.read() as tx:
+            for row in registry.all_files(tx):
+                self.seen[row.path] = row.stat_key
+                if row.missing_since is not None:
+                    self.absence.missing[row.path] = row.missing_since
+
+    def person(self) -> Actor:
+        """The person whose edits are found in the vault, as git knows them."""
+        name, email = self.history.person() or (self.settings.git.person_name, self.settings.git.person_email)
+        return Actor(PERSON, name, email, PERSON)
+
+    def import_paths(self, paths: Iterable[str], *, again: bool = False, settled: bool = False) -> ImportReport:
+        """Bring these paths up to date; folders among them are walked.
+
+        Args:
+            again: judge files anew though their bytes are known.
+            settled: do not wait for files that changed a moment ago.
+        """
+        report = ImportReport()
+        with self.lock:
+            for batch in _batches(self._files_among(paths)):
+                seen = [one for path in batch if (one := self._observe(path, again=again, settled=settled)) is not None]
+                report.add(self._import(seen, self._by_person(), report))
+        self._follow_up(report)
+        return report
+
+    def scan(self, *, settled: bool = False) -> ImportReport:
+        """Compare the whole vault with what is known: stat first, read only what differs.
+
+        Raises:
+            Unavailable: the vault's folder is not there; nothing is concluded from that.
+        """
+        snapshot = walk(self.files.root)
+        report = ImportReport()
+        with self.lock:
+            changed = [path for path, key in snapshot.files.items() if self.seen.get(path) != key]
+            absent = [path for path in self.seen if path not in snapshot.files and snapshot.covers(path)]
+            back = [path for path in self.absence.missing if path in snapshot.files]
+            due = [path for path, at in self.later.items() if at <= now_ms()]
+            report = self.import_paths([*changed, *absent, *back, *due], settled=settled)
+            self._report_unreadable(snapshot, report)
+        return report
+
+    def due_paths(self) -> list[str]:
+        """Paths that were to be looked at again by now."""
+        at = now_ms()
+        with self.lock:
+            return [path for path, due in self.later.items() if due <= at]
+
+    def record(
+        self,
+        seen: Sequence[Observation],
+        by: Circumstances,
+        deletions: Collection[str],
+        settle: Callable[[registry.Transaction, dict[str, NoteRow], dict[str, NoteRow]], None],
+    ) -> Applied:
+        """Import what the gateway itself just wrote, in the transaction that also settles its intents.
+
+        Args:
+            deletions: paths whose absence is the gateway's own doing and needs no proof.
+            settle: is given the transaction, and the notes by path before and after.
+        """
+        with self.lock:
+            with self.ledger.write() as tx:
+                known = self._known(tx, seen)
+                actions = plan(seen, known, gone=self._gone)
+                own = [one for one in actions if not isinstance(one, Vanish) or one.path in deletions]
+                done = apply(tx, own, by)
+                settle(tx, dict(known.at_path), registry.notes_by_path(tx, [one.path for one in seen]))
+            self._remember(seen, done)
+        report = ImportReport()
+        report.add(done)
+        self._follow_up(report)
+        return done
+
+    def observe(self, path: str) -> Observation:
+        """Read and parse one path right now.
+
+        Raises:
+            BadPath, Unavailable: the file cannot be read as a note.
+        """
+        read = self.files.read(path)
+        place = self.places.place_of(path)
+        if read is None or place is None:
+            return Observation(path, read, None, place)
+        parsed = parse(read.data, max_bytes=self.settings.vault.max_note_bytes)
+        return Observation(path, read, parsed, place, self.places.conflict_copy(path))
+
+    def confirm_deletions(self) -> ImportReport:
+        """A person confirms that the notes which vanished in masses are really deleted."""
+        with self.lock:
+            self.absence.confirmed = True
+            try:
+                return self.import_paths(list(self.absence.missing))
+            finally:
+                self.absence.confirmed = False
+
+    def _files_among(self, paths: Iterable[str]) -> list[str]:
+        found: dict[str, None] = {}
+        for path in paths:
+            if path.endswith(".md") and not (self.files.root / path).is_dir():
+                found[path] = None
+            elif (self.files.root / path).is_dir():
+                found.update(dict.fromkeys(walk(self.files.root, path).files))
+                found.update(dict.fromkeys(known for known in self.seen if known.startswith(path + "/")))
+            else:
+                found.update(dict.fromkeys(known for known in self.seen if known.startswith(path + "/")))
+        return list(found)
+
+    def _observe(self, path: str, *, again: bool, settled: bool) -> Observation | None:
+        self.later.pop(path, None)
+        place = self.places.place_of(path)
+        if place is None and path not in self.seen:
+            return None
+        try:
+            seen = self.observe(path)
+        except BadPath as error:
+            return Observation(path, None, None, place, refused=error.detail)
+        except Unavailable:
+            self.later[path] = now_ms() + 1_000
+            return None
+        if seen.read is not None and not settled and self._too_fresh(path, seen):
+            return None
+        return replace(seen, again=again)
+
+    def _too_fresh(self, path: str, seen: Observation) -> bool:
+        """Whether a file may still be in the middle of being saved; it is looked at again in a moment."""
+        assert seen.read is not None
+        changed_ms = seen.read.stat_key[3] // 1_000_000
+        wait = int(self.settings.watch.settle_seconds * 1000)
+        if not seen.read.data and path in self.seen and self.seen[path][1] > 0:
+            wait = _EMPTY_HOLD_MS
+        if now_ms() - changed_ms < wait and self.seen.get(path) != seen.read.stat_key:
+            self.later[path] = changed_ms + wait + 1
+            return True
+        return False
+
+    def _import(self, seen: Sequence[Observation], by: Circumstances, report: ImportReport) -> Applied:
+        if not seen:
+            return Applied()
+        with self.ledger.write() as tx:
+            actions = plan(seen, self._known(tx, seen), gone=self._gone)
+            proven, unproven = self.absence.judge(tx, [action for action in actions if isinstance(action, Vanish)])
+            report.paused += self.absence.paused
+            kept: list[Action] = [action for action in actions if not isinstance(action, Vanish)]
+            done = apply(tx, [*kept, *proven], by)
+            for path, due in unproven.items():
+                self.later[path] = due
+        self._remember(seen, done)
+        return done
+
+    def _known(self, tx: registry.Transaction, seen: Sequence[Observation]) -> Known:
+        files, notes, at_path, by_etag, by_inode = known_for(tx, seen, self.absence.missing, claim_of)
+        return Known(files, notes, at_path, by_etag, by_inode)
+
+    def _remember(self, seen: Sequence[Observation], done: Applied) -> None:
+        for one in seen:
+            if one.read is not None:
+                self.seen[one.path] = one.read.stat_key
+                self.absence.missing.pop(one.path, None)
+        for path, key in done.seen.items():
+            if key is None:
+                self.seen.pop(path, None)
+                self.absence.missing.pop(path, None)
+
+    def _by_person(self) -> Circumstances:
+        at = now_ms()
+        settings = self.settings.git
+        return Circumstances(
+            self.person(), at, at + int(settings.quiet_seconds * 1000), keep_for_git=settings.commit_people == "auto"
+        )
+
+    def _gone(self, path: str) -> bool:
+        return self.files.stat(path) is None and self.absence.provable(path)
+
+    def _follow_up(self, report: ImportReport) -> None:
+        """What a deletion or move may have freed is judged anew; whoever listens is told."""
+        if report.deleted or report.put:
+            with self.ledger.read() as tx:
+                waiting = [row.path for row in problems.listed(tx) if row.kind in _JUDGED_AGAIN]
+            if report.deleted and waiting:
+                with self.lock:
+                    seen = [
+                        one for path in waiting if (one := self._observe(path, again=True, settled=True)) is not None
+                    ]
+                    report.add(self._import(seen, self._by_person(), report))
+        if report.put or report.deleted or report.held or report.problems_changed:
+            self.on_change(report)
+
+    def _report_unreadable(self, snapshot: Snapshot, report: ImportReport) -> None:
+        found: dict[str, NoteProblem] = {}
+        for folder in snapshot.unreadable:
+            message = "The folder cannot be read; its notes are kept as they were last seen."
+            found[folder or "/"] = NoteProblem(
+                "unreadable", message, None, "Give the gateway's user the right to read it."
+            )
+        for path, reason in snapshot.refused.items():
+            if self.places.place_of(path if path.endswith(".md") else f"{path}/note.md") is not None:
+                message = f"The gateway does not read this: {reason}."
+                found[path] = NoteProblem("refused", message, None, "Put a regular note there instead.")
+        with self.ledger.read() as tx:
+            before = [row for row in problems.listed(tx) if row.kind in ("unreadable", "refused")]
+        if {row.path for row in before} == set(found):
+            return
+        rows: list[ProblemRow] = [problem_row(path, None, problem, now_ms()) for path, problem in found.items()]
+        with self.ledger.write() as tx:
+            report.problems_changed |= problems.replace_problems(tx, {row.path for row in before} | set(found), rows)
+        self.on_change(report)
+
+
+def _batches(paths: Collection[str]) -> Iterable[list[str]]:
+    ordered = list(paths)
+    for start in range(0, len(ordered), _BATCH):
+        yield ordered[start : start + _BATCH]

@@ -1,0 +1,275 @@
+"""The gateway's own writes: intent, file, one ledger transaction. kill -9 at any instruction loses and doubles nothing.
+
+The order is the design's (section 3): what is on disk is imported first, then the intent is written down, then the file
+is exchanged, then the ledger says so. Git and index follow by themselves.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from gateway.errors import AlreadyExists, ChangedElsewhere, GatewayError, Tombstoned, Unavailable
+from gateway.importer.apply import Circumstances
+from gateway.importer.importer import Importer
+from gateway.importer.plan import Observation
+from gateway.ledger import Transaction, idempotency, journal, tombstones
+from gateway.ledger.audit import AuditEntry
+from gateway.ledger.database import now_ms
+from gateway.ledger.idempotency import Claim
+from gateway.ledger.journal import Actor, Intent
+from gateway.ledger.registry import NoteRow
+from gateway.notes.text import etag_of
+
+SPARE_MS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """One write to carry out.
+
+    Attributes:
+        op: `create`, `update` or `delete`.
+        base_etag: hash of the bytes the caller saw; None for `create`.
+        data: the bytes to stand in the file; None for `delete`.
+        entry: whom the audit names, and why it was allowed.
+        claim: the idempotency key, if the request has one.
+        answer: makes the answer to keep for that key, from the row as it is afterwards.
+        may_return: a user's explicit write, which lifts tombstones.
+    """
+
+    op: str
+    note_id: str
+    path: str
+    base_etag: str | None
+    data: bytes | None
+    actor: Actor
+    entry: AuditEntry
+    may_return: bool
+    claim: Claim | None = None
+    answer: Callable[[NoteRow], tuple[int, dict[str, Any]]] | None = None
+
+    def intent(self, intent_id: str) -> Intent:
+        """The journal's form of the order."""
+        new = None if self.data is None else etag_of(self.data)
+        request = {"entry": asdict(self.entry), "may_return": self.may_return}
+        return Intent(intent_id, self.op, self.note_id, self.path, self.base_etag, new, self.data, self.actor, request)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of one order: the row as it is now (for a delete: as it was), or the error."""
+
+    row: NoteRow | None
+    error: GatewayError | None = None
+
+    def unwrap(self) -> NoteRow:
+        """The row.
+
+        Raises:
+            GatewayError: the order failed.
+        """
+        if self.error is not None:
+            raise self.error
+        assert self.row is not None
+        return self.row
+
+
+class WriteRoad:
+    """Carries out orders. Several at once share their transactions; each can fail alone."""
+
+    def __init__(self, importer: Importer) -> None:
+        self._importer = importer
+        self._files = importer.files
+        self._ledger = importer.ledger
+
+    def write(self, order: Order) -> NoteRow:
+        """Carry out one order.
+
+        Raises:
+            ChangedElsewhere: the file has other bytes than the caller saw.
+            AlreadyExists: the name of a new note is taken.
+            Tombstoned: the text was forgotten and may not come back by this way.
+            BadPath, TooLarge: the path or the size is unacceptable.
+        """
+        return self.write_all([order])[0].unwrap()
+
+    def write_all(self, orders: Sequence[Order]) -> list[Outcome]:
+        """Carry out orders for different notes, in order. Returns one outcome each."""
+        with self._importer.lock:
+            outcomes: dict[int, Outcome] = {}
+            intents: dict[int, Intent] = {}
+            with self._ledger.write() as tx:
+                for number, order in enumerate(orders):
+                    try:
+                        intents[number] = self._begin(tx, order)
+                    except GatewayError as error:
+                        outcomes[number] = Outcome(None, error)
+                journal.begin(tx, list(intents.values()))
+            placed = self._place_all(intents, outcomes)
+            self._settle_all(orders, intents, placed, outcomes)
+        return [outcomes[number] for number in range(len(orders))]
+
+    def _begin(self, tx: Transaction, order: Order) -> Intent:
+        intent = order.intent(f"int_{uuid.uuid4().hex}")
+        if order.claim is not None:
+            idempotency.reserve(tx, order.claim, intent.id)
+        return intent
+
+    def _place_all(self, intents: dict[int, Intent], outcomes: dict[int, Outcome]) -> dict[int, Observation]:
+        placed: dict[int, Observation] = {}
+        failed: list[Intent] = []
+        for number, intent in intents.items():
+            try:
+                place(self._importer, intent)
+                placed[number] = self._importer.observe(intent.path)
+            except GatewayError as error:
+                outcomes[number] = Outcome(None, error)
+                failed.append(intent)
+            except OSError as error:
+                reason = error.strerror or "unknown reason"
+                outcomes[number] = Outcome(
+                    None, Unavailable(f"The vault cannot be written: {reason}.", file=intent.path)
+                )
+                failed.append(intent)
+        if failed:
+            self._abandon(failed)
+        return placed
+
+    def _settle_all(
+        self,
+        orders: Sequence[Order],
+        intents: dict[int, Intent],
+        placed: dict[int, Observation],
+        outcomes: dict[int, Outcome],
+    ) -> None:
+        groups: dict[tuple[Actor, bool, AuditEntry], list[int]] = {}
+        for number in placed:
+            order = orders[number]
+            groups.setdefault((order.actor, order.may_return, order.entry), []).append(number)
+        for numbers in groups.values():
+            group = [(intents[number], placed[number]) for number in numbers]
+            rows = settle(self._importer, group, {intents[number].id: orders[number] for number in numbers})
+            for number in numbers:
+                row = rows.get(intents[number].id)
+                outcomes[number] = Outcome(row) if row is not None else Outcome(None, _not_accepted(orders[number]))
+
+    def _abandon(self, failed: Sequence[Intent]) -> None:
+        with self._ledger.write() as tx:
+            for intent in failed:
+                idempotency.abandon(tx, intent.id)
+            journal.drop(tx, [intent.id for intent in failed])
+        for intent in failed:
+            if intent.op != "delete":
+                self._files.drop_spare(intent.id)
+
+    def settle_spares(self) -> int:
+        """Look again at what was swapped out ten seconds ago; a save that went into it is given back. Returns how many."""
+        given_back = 0
+        with self._ledger.read() as tx:
+            waiting = journal.applied_before(tx, now_ms() - SPARE_MS)
+        for intent in waiting:
+            with self._importer.lock:
+                given_back += self._settle_spare(intent)
+        return given_back
+
+    def _settle_spare(self, intent: Intent) -> int:
+        spare = self._files.spare(intent.id)
+        late = spare is not None and intent.base_etag is not None and etag_of(spare) != intent.base_etag
+        if late and spare is not None:
+            # An editor still wrote into the old file: that save is the later one, so it becomes the next version.
+            current = self._files.read(intent.path)
+            if current is None:
+                self._files.give_back(intent.id, intent.path)
+            elif current.data != spare:
+                undo = f"int_{uuid.uuid4().hex}"
+                self._files.replace(intent.path, current.etag, spare, undo)
+                self._files.drop_spare(undo)
+            self._importer.import_paths([intent.path], settled=True)
+        self._files.drop_spare(intent.id)
+        with self._ledger.write() as tx:
+            journal.drop(tx, [intent.id])
+        return int(late)
+
+
+def place(importer: Importer, intent: Intent) -> None:
+    """Do to the file what the intent says.
+
+    Raises:
+        AlreadyExists, ChangedElsewhere, BadPath, TooLarge: nothing was done.
+    """
+    match intent.op:
+        case "create":
+            assert intent.body is not None
+            importer.files.create(intent.path, intent.body, intent.id)
+        case "update":
+            assert intent.body is not None and intent.base_etag is not None
+            importer.files.replace(intent.path, intent.base_etag, intent.body, intent.id)
+        case _:
+            assert intent.base_etag is not None
+            importer.files.remove(intent.path, intent.base_etag, intent.id)
+
+
+def settle(
+    importer: Importer, group: Sequence[tuple[Intent, Observation]], orders: dict[str, Order] | None = None
+) -> dict[str, NoteRow]:
+    """Record what was placed, and settle the intents, in one transaction. All of a group share actor and rights.
+
+    Returns:
+        The rows of accepted intents by intent id; for a delete, the row as it was.
+    """
+    first = group[0][0]
+    request = first.request or {}
+    entry = AuditEntry(**request["entry"]) if request.get("entry") else None
+    at = now_ms()
+    by = Circumstances(first.actor, at, at, may_return=bool(request.get("may_return")), entry=entry)
+    rows: dict[str, NoteRow] = {}
+
+    def finish(tx: Transaction, before: dict[str, NoteRow], after: dict[str, NoteRow]) -> None:
+        for intent, _ in group:
+            row = (before if intent.op == "delete" else after).get(intent.path)
+            if intent.op == "delete" and row is not None:
+                _bury(tx, row)
+            if row is not None:
+                rows[intent.id] = row
+            _answer(tx, intent, row, (orders or {}).get(intent.id))
+        journal.settle(tx, [intent.id for intent, _ in group])
+
+    deletions = {intent.path for intent, _ in group if intent.op == "delete"}
+    importer.record([seen for _, seen in group], by, deletions, finish)
+    return rows
+
+
+def _answer(tx: Transaction, intent: Intent, row: NoteRow | None, order: Order | None) -> None:
+    if row is None:
+        idempotency.abandon(tx, intent.id)
+        return
+    if order is not None and order.answer is not None:
+        status, body = order.answer(row)
+    else:  # after a crash: the request itself is gone, its outcome is not
+        status, body = (200 if intent.op != "create" else 201), minimal_answer(intent.op, row)
+    idempotency.answer(tx, intent.id, status, body)
+
+
+def minimal_answer(op: str, row: NoteRow) -> dict[str, Any]:
+    """What every answer to a write says."""
+    if op == "delete":
+        return {"deleted": True, "id": row.note_id}
+    return {"id": row.note_id, "namespace": row.namespace, "version": row.version, "etag": row.etag}
+
+
+def _bury(tx: Transaction, row: NoteRow) -> None:
+    tombstones.bury(tx, row.namespace, content_hash=row.content_hash, provenance=[f"id:{row.note_id}"])
+
+
+def _not_accepted(order: Order) -> GatewayError:
+    if order.op == "delete":
+        return ChangedElsewhere("The note was gone already.", file=order.path)
+    if order.op == "create":
+        return Tombstoned(
+            "This text was forgotten on request and may not come back by this way.",
+            advice="A user can write it again explicitly (source `manual`, without an agent).",
+        )
+    return AlreadyExists("The note was not accepted; see the problems of the vault.", file=order.path)

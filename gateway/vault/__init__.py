@@ -1,0 +1,1 @@
+"""The files: safe paths, atomic writes that lose nobody's save, the lock, git. Knows nothing of memories."""

@@ -1,0 +1,60 @@
+"""The two renames that POSIX lacks: exchange two names, and rename without replacing."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+_AT_FDCWD = -100
+_LINUX_EXCHANGE, _LINUX_NOREPLACE = 2, 1
+_MAC_SWAP, _MAC_EXCL = 2, 4
+_UNSUPPORTED = {errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP}
+
+
+class ExchangeUnsupported(OSError):
+    """This system or file system cannot do it."""
+
+
+def exchange(one: Path, other: Path) -> None:
+    """Swap what two names stand for, atomically.
+
+    Raises:
+        ExchangeUnsupported: NFS, FAT and old kernels cannot.
+        OSError: anything else, e.g. one of the names is gone.
+    """
+    _rename(one, other, _LINUX_EXCHANGE, _MAC_SWAP)
+
+
+def rename_no_replace(source: Path, target: Path) -> None:
+    """Rename, failing with FileExistsError where the target exists."""
+    try:
+        _rename(source, target, _LINUX_NOREPLACE, _MAC_EXCL)
+    except ExchangeUnsupported:
+        os.link(source, target)
+        source.unlink()
+
+
+def _rename(source: Path, target: Path, linux_flag: int, mac_flag: int) -> None:
+    call = _system_call()
+    if call is None:
+        raise ExchangeUnsupported(errno.ENOSYS, "no exchanging rename on this system")
+    names = (os.fsencode(source), os.fsencode(target))
+    if sys.platform == "darwin":
+        failed = call(*names, mac_flag)
+    else:
+        failed = call(_AT_FDCWD, names[0], _AT_FDCWD, names[1], linux_flag)
+    if failed:
+        number = ctypes.get_errno()
+        kind = ExchangeUnsupported if number in _UNSUPPORTED else OSError
+        raise kind(number, os.strerror(number), str(target))
+
+
+@cache
+def _system_call() -> Any:
+    library = ctypes.CDLL(None, use_errno=True)
+    return getattr(library, "renamex_np" if sys.platform == "darwin" else "renameat2", None)

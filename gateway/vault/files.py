@@ -1,0 +1,222 @@
+"""Reading and writing notes so that nobody's save is lost: exchange, verify what was swapped out, keep it a while.
+
+The order of steps follows design section 2, rule 3: a hash check followed by a plain replace loses people's saves.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from gateway.errors import AlreadyExists, BadPath, ChangedElsewhere, TooLarge, Unavailable
+from gateway.notes.text import etag_of
+from gateway.vault.exchange import ExchangeUnsupported, exchange, rename_no_replace
+from gateway.vault.paths import open_note, resolve_for_write
+from gateway.vault.scan import StatKey, stat_key
+
+_READ_TRIES = 5
+_RECENT_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class FileRead:
+    """A file's bytes, their hash and the stat key they were read under."""
+
+    path: str
+    data: bytes
+    etag: str
+    stat_key: StatKey
+
+
+class VaultFiles:
+    """The vault's files. `staging` lies on the same file system, outside what people see."""
+
+    def __init__(self, root: Path, staging: Path, *, max_bytes: int) -> None:
+        self.root = root
+        self.staging = staging
+        self.max_bytes = max_bytes
+        staging.mkdir(parents=True, exist_ok=True)
+
+    def read(self, path: str) -> FileRead | None:
+        """Read a note as one consistent state; None when it is not there.
+
+        Raises:
+            BadPath: a link, no regular file, or outside the vault.
+            Unavailable: unreadable, or never still for as long as it was tried.
+        """
+        for _ in range(_READ_TRIES):
+            opened = open_note(self.root, path)
+            if opened is None:
+                return None
+            with os.fdopen(opened, "rb") as file:
+                before = stat_key(os.fstat(file.fileno()))
+                data = file.read(self.max_bytes + 1)
+                if stat_key(os.fstat(file.fileno())) == before:
+                    return FileRead(path, data, etag_of(data), before)
+            time.sleep(0.005)
+        raise Unavailable("The file is being written right now.", file=path, advice="Try again in a moment.")
+
+    def stat(self, path: str) -> StatKey | None:
+        """The stat key of a note, None when there is no regular file."""
+        try:
+            found = os.lstat(self.root / path)
+        except (OSError, ValueError):
+            return None
+        return stat_key(found) if (found.st_mode & 0o170000) == 0o100000 else None
+
+    def create(self, path: str, data: bytes, intent_id: str) -> StatKey:
+        """Write a new note; never overwrites.
+
+        Raises:
+            AlreadyExists: the name is taken.
+            BadPath, TooLarge: the path or the size is unacceptable.
+        """
+        target = self._target(path, data)
+        staged = self._stage(intent_id, data, mode=0o644)
+        try:
+            _link_or_copy(staged, target)
+        except FileExistsError:
+            staged.unlink()
+            raise AlreadyExists("There is a file of that name already.", file=path) from None
+        staged.unlink()
+        _sync_folder(target.parent)
+        return stat_key(os.lstat(target))
+
+    def replace(self, path: str, base_etag: str, data: bytes, intent_id: str) -> StatKey:
+        """Replace a note whose present bytes have the hash `base_etag`. What was swapped out stays as a spare.
+
+        Raises:
+            ChangedElsewhere: the file has other bytes by now; it is as it was found.
+        """
+        target = self._target(path, data)
+        mode = self._mode_of(target, path)
+        spare = self._stage(intent_id, data, mode=mode)
+        try:
+            exchange(spare, target)
+        except ExchangeUnsupported:
+            self._replace_without_exchange(path, target, spare, base_etag)
+        except FileNotFoundError:
+            spare.unlink()
+            raise ChangedElsewhere("The note is gone from the vault.", file=path) from None
+        if etag_of(spare.read_bytes()) != base_etag:
+            exchange(spare, target)
+            spare.unlink(missing_ok=True)
+            raise ChangedElsewhere("The note was changed in the vault meanwhile.", file=path)
+        _sync_folder(target.parent)
+        return stat_key(os.lstat(target))
+
+    def remove(self, path: str, base_etag: str, intent_id: str) -> None:
+        """Take a note whose bytes have the hash `base_etag` out of the vault; it stays as a spare.
+
+        Raises:
+            ChangedElsewhere: the file has other bytes by now; it is back in its place.
+        """
+        target = resolve_for_write(self.root, path)
+        spare = self.staging / intent_id
+        try:
+            target.rename(spare)
+        except FileNotFoundError:
+            return
+        if etag_of(spare.read_bytes()) != base_etag:
+            self.give_back(intent_id, path)
+            raise ChangedElsewhere("The note was changed in the vault meanwhile.", file=path)
+        _sync_folder(target.parent)
+
+    def spare(self, intent_id: str) -> bytes | None:
+        """What an intent swapped out, while it is still kept."""
+        try:
+            return (self.staging / intent_id).read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def spares(self) -> list[str]:
+        """The intents whose spare or staged file is still there."""
+        return [entry.name for entry in os.scandir(self.staging) if entry.is_file() and entry.name.startswith("int_")]
+
+    def drop_spare(self, intent_id: str) -> None:
+        """The spare is no longer needed."""
+        (self.staging / intent_id).unlink(missing_ok=True)
+
+    def give_back(self, intent_id: str, path: str) -> None:
+        """Put a spare back under its name; beside it where the name was taken meanwhile."""
+        spare = self.staging / intent_id
+        target = resolve_for_write(self.root, path)
+        for attempt in range(100):
+            name = target if attempt == 0 else target.with_name(f"{target.stem} (kept {attempt}){target.suffix}")
+            with contextlib.suppress(FileExistsError):
+                rename_no_replace(spare, name)
+                _sync_folder(target.parent)
+                return
+        raise Unavailable("There is no free name to give a file back.", file=path)
+
+    def undo_exchange(self, intent_id: str, path: str) -> None:
+        """Swap a spare back into its place, keeping what stands there now only if it differs from ours."""
+        exchange(self.staging / intent_id, self.root / path)
+        (self.staging / intent_id).unlink(missing_ok=True)
+
+    def _target(self, path: str, data: bytes) -> Path:
+        if len(data) > self.max_bytes:
+            raise TooLarge(f"A note may have {self.max_bytes} bytes; this has {len(data)}.", file=path)
+        return resolve_for_write(self.root, path)
+
+    def _stage(self, intent_id: str, data: bytes, *, mode: int) -> Path:
+        staged = self.staging / intent_id
+        fd = os.open(staged, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        with os.fdopen(fd, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fchmod(file.fileno(), mode)
+            os.fsync(file.fileno())
+        return staged
+
+    def _mode_of(self, target: Path, path: str) -> int:
+        try:
+            found = os.lstat(target)
+        except FileNotFoundError:
+            raise ChangedElsewhere("The note is gone from the vault.", file=path) from None
+        if found.st_nlink > 1:
+            raise BadPath("The note has a second name (hard link); it is not written to.", file=path)
+        return found.st_mode & 0o7777
+
+    def _replace_without_exchange(self, path: str, target: Path, staged: Path, base_etag: str) -> None:
+        """For disks without exchange: keep a link to the old file, check it, replace, leave it as the spare."""
+        if time.time() - os.lstat(target).st_mtime < _RECENT_SECONDS:
+            staged.unlink()
+            raise ChangedElsewhere(
+                "The note was changed a moment ago, and this disk cannot exchange files.",
+                file=path,
+                advice="Try again in ten seconds.",
+            )
+        old = staged.with_name(staged.name + ".old")
+        _link_or_copy(target, old)
+        if etag_of(old.read_bytes()) != base_etag:
+            old.unlink()
+            staged.unlink()
+            raise ChangedElsewhere("The note was changed in the vault meanwhile.", file=path)
+        staged.replace(target)
+        old.replace(staged)
+
+
+def _link_or_copy(source: Path, target: Path) -> None:
+    try:
+        os.link(source, target)
+    except FileExistsError:
+        raise
+    except OSError:  # no hard links on this disk: still never overwrite
+        with source.open("rb") as reader, target.open("xb") as writer:
+            shutil.copyfileobj(reader, writer)
+            os.fsync(writer.fileno())
+
+
+def _sync_folder(folder: Path) -> None:
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    except OSError:
+        pass  # some network disks refuse to sync folders
+    finally:
+        os.close(fd)

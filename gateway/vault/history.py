@@ -1,0 +1,254 @@
+"""The vault's git history: commits of exactly the given bytes, and what a note was before.
+
+Commits are made by `git fast-import`: no index, no hooks, no filters, no signing, and it refuses when the branch moved.
+A person's staged and unstaged work is never touched.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import threading
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from gateway.errors import GitTrouble
+from gateway.vault.git import Git, config_value, split_nul
+
+_SHA = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
+_IN_PROGRESS = {
+    "MERGE_HEAD": "a merge",
+    "rebase-merge": "a rebase",
+    "rebase-apply": "a rebase",
+    "CHERRY_PICK_HEAD": "a cherry-pick",
+    "REVERT_HEAD": "a revert",
+    "BISECT_LOG": "a bisection",
+}
+COMMITTER = ("Memory Gateway", "gateway@memory.local")
+_PACKS_BEFORE_REPACK = 50
+STAGING_NAME = "memory-gateway"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One path of a commit; `data` None removes it."""
+
+    path: str
+    data: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """One commit to make; `at` in ms since 1970 UTC."""
+
+    author_name: str
+    author_email: str
+    at: int
+    message: str
+    changes: tuple[Change, ...]
+
+
+class History:
+    """The repository that holds the vault."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._git = Git(root)
+        self._lock = threading.Lock()
+        self.git_dir: Path = root / ".git"
+        self._prefix = ""
+        self._hash_name = "sha1"
+
+    def ensure(self) -> None:
+        """Make the vault a repository if it lies in none, and learn where its git folder is.
+
+        Raises:
+            GitTrouble: git is missing, too old, or refuses the folder.
+        """
+        version = self._git.text("version") or ""
+        numbers = [int(part) for part in re.findall(r"\d+", version)[:2]]
+        if numbers < [2, 36]:
+            raise GitTrouble(f"Git 2.36 or newer is needed; found: {version or 'none'}.", advice="Install git.")
+        if self._git.text("rev-parse", "--git-dir") is None:
+            self._git.run("init", "--quiet", "--initial-branch=main")
+        self.git_dir = Path(self._git.text("rev-parse", "--absolute-git-dir") or self.git_dir)
+        self._prefix = self._git.text("rev-parse", "--show-prefix") or ""
+        self._hash_name = self._git.text("rev-parse", "--show-object-format") or "sha1"
+
+    def staging(self) -> Path:
+        """A folder on the vault's file system that people do not see; outside the watched tree."""
+        inside = self.git_dir / STAGING_NAME
+        if self.git_dir.is_dir() and self.git_dir.stat().st_dev == self.root.stat().st_dev:
+            return inside
+        fallback = self.root / f".{STAGING_NAME}"
+        fallback.mkdir(exist_ok=True)
+        exclude = self.git_dir / "info" / "exclude"
+        exclude.parent.mkdir(parents=True, exist_ok=True)
+        line = f"/{self._prefix}.{STAGING_NAME}/\n"
+        present = exclude.read_text(encoding="utf-8") if exclude.exists() else ""
+        if line not in present:
+            exclude.write_text(present + line, encoding="utf-8")
+        return fallback
+
+    def waits_for(self) -> str | None:
+        """Why the gateway must not commit right now; None when it may."""
+        for name, what in _IN_PROGRESS.items():
+            if (self.git_dir / name).exists():
+                return f"{what} is in progress"
+        if self._git.text("symbolic-ref", "--quiet", "HEAD") is None:
+            return "HEAD is detached"
+        filtered = self._git.text("check-attr", "filter", "--", "note.md") or ""
+        if not filtered.endswith(("unspecified", "unset")):
+            return "a content filter (LFS, git-crypt) is set on notes"
+        return None
+
+    def head(self) -> str | None:
+        """The commit HEAD stands at; None in a repository without commits."""
+        return self._git.text("rev-parse", "--verify", "--quiet", "HEAD")
+
+    def person(self) -> tuple[str, str] | None:
+        """Name and e-mail of the person, as git knows them."""
+        name, email = config_value(self._git, "user.name"), config_value(self._git, "user.email")
+        return (name, email) if name and email else None
+
+    def committed(self, paths: Collection[str]) -> dict[str, str]:
+        """Blob ids at HEAD of those of the paths that are there."""
+        found: dict[str, str] = {}
+        ordered = [path for path in paths if "\n" not in path]
+        if not ordered or self.head() is None:
+            return found
+        request = "".join(f"HEAD:{self._prefix}{path}\n" for path in ordered).encode("utf-8", "surrogateescape")
+        answer = self._git.run("cat-file", "--batch-check", send=request)
+        for path, line in zip(ordered, answer.split(b"\n"), strict=False):
+            words = line.split(b" ")
+            if len(words) == 3 and words[1] == b"blob":
+                found[path] = words[0].decode("ascii")
+        return found
+
+    def blob_id(self, data: bytes) -> str:
+        """The id git gives to these bytes."""
+        return hashlib.new(self._hash_name, b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+
+    def commit(self, commits: Sequence[Commit]) -> list[str]:
+        """Make commits on the current branch, in order, of exactly these bytes. Returns their ids.
+
+        Raises:
+            GitTrouble: git waits for a person, the branch moved, or git refused; nothing was committed then.
+        """
+        if not commits:
+            return []
+        with self._lock:
+            reason = self.waits_for()
+            if reason:
+                raise GitTrouble(
+                    f"Commits wait: {reason}.", advice="Finish or abort it in git; they follow by themselves."
+                )
+            branch = self._git.text("symbolic-ref", "HEAD") or "refs/heads/main"
+            stream = _stream(commits, branch, self.head(), self._prefix)
+            out = self._git.run("fast-import", "--quiet", "--done", "--date-format=raw", send=stream)
+            ids = out.decode("ascii").split()
+            if len(ids) != len(commits):
+                raise GitTrouble("Git did not confirm the commits.")
+            self._sync_index([change for commit in commits for change in commit.changes])
+            return ids
+
+    def show(self, revision: str, path: str) -> bytes | None:
+        """The bytes of a path at a commit; None where it was not there."""
+        if not _SHA.fullmatch(revision):
+            return None
+        answer = self._git.ask("cat-file", "blob", f"{revision}:{self._prefix}{path}")
+        return answer.out if answer.code == 0 else None
+
+    def changed_paths(self, old: str, new: str) -> list[str]:
+        """Paths of the vault that differ between two commits."""
+        if not (_SHA.fullmatch(old) and _SHA.fullmatch(new)):
+            return []
+        out = self._git.ask("diff-tree", "-r", "-z", "--name-only", "--no-renames", "--relative", old, new).out
+        return [name.decode("utf-8", "surrogateescape") for name in split_nul(out)]
+
+    def keys_since(self, limit: int) -> dict[str, str]:
+        """`Memory-Key` trailers of the newest commits: key → commit id. Tells after a crash what git already has."""
+        if self.head() is None:
+            return {}
+        form = "%H%x00%(trailers:key=Memory-Key,valueonly,separator=%x00)%x01"
+        out = self._git.run("log", f"--max-count={limit}", f"--format={form}", "HEAD").decode("utf-8", "replace")
+        found: dict[str, str] = {}
+        for record in out.split("\x01"):
+            sha, *keys = record.strip("\n").split("\0")
+            for key in keys:
+                if key:
+                    found.setdefault(key, sha)
+        return found
+
+    def resync_index(self, paths: Collection[str]) -> None:
+        """After a crash between commit and index: make `git status` agree with HEAD for these paths."""
+        at_head = self.committed(paths)
+        lines = [
+            _index_line(self._prefix + path, at_head.get(path))
+            for path in paths
+            if "\n" not in path and "\0" not in path
+        ]
+        self._update_index(lines)
+
+    def upkeep(self) -> None:
+        """Fold many small packs into few, and keep history queries fast. In the background only."""
+        packs = list((self.git_dir / "objects" / "pack").glob("*.pack"))
+        if len(packs) > _PACKS_BEFORE_REPACK:
+            with self._lock:
+                self._git.ask("repack", "-d", "--geometric=2", "-q")
+                self._git.ask("commit-graph", "write", "--reachable", "--split", "--changed-paths")
+
+    def _sync_index(self, changes: Sequence[Change]) -> None:
+        final = {change.path: change.data for change in changes}
+        lines = [
+            _index_line(self._prefix + path, None if data is None else self.blob_id(data))
+            for path, data in final.items()
+        ]
+        self._update_index(lines)
+
+    def _update_index(self, lines: Sequence[bytes]) -> None:
+        # Best effort: another tool's index.lock is left alone, `git status` is then untidy until the next commit.
+        if lines:
+            self._git.ask("update-index", "-z", "--add", "--index-info", send=b"".join(lines))
+
+
+def _index_line(path: str, blob: str | None) -> bytes:
+    mode, identifier = ("100644", blob) if blob else ("0", "0" * 40)
+    return f"{mode} {identifier}\t{path}".encode("utf-8", "surrogateescape") + b"\0"
+
+
+def _stream(commits: Sequence[Commit], branch: str, parent: str | None, prefix: str) -> bytes:
+    parts: list[bytes] = []
+    for number, commit in enumerate(commits, start=1):
+        seconds = commit.at // 1000
+        message = commit.message.encode("utf-8", "replace")
+        parts.append(f"commit {branch}\nmark :{number}\n".encode())
+        parts.append(f"author {_ident(commit.author_name, commit.author_email)} {seconds} +0000\n".encode())
+        parts.append(f"committer {_ident(*COMMITTER)} {seconds} +0000\n".encode())
+        parts.append(b"data %d\n%s\n" % (len(message), message))
+        if number == 1 and parent is not None:
+            parts.append(f"from {parent}\n".encode("ascii"))
+        for change in commit.changes:
+            parts.append(_file_command(prefix + change.path, change.data))
+        parts.append(b"\n")
+    for number in range(1, len(commits) + 1):
+        parts.append(f"get-mark :{number}\n".encode("ascii"))
+    parts.append(b"done\n")
+    return b"".join(parts)
+
+
+def _file_command(path: str, data: bytes | None) -> bytes:
+    raw = path.encode("utf-8", "surrogateescape")
+    if any(part in (b"", b".", b"..") or part.lower() == b".git" for part in raw.split(b"/")):
+        raise GitTrouble("A path that git must not store.", file=path)  # fast-import itself would take `.git/hooks/x`
+    quoted = b'"' + raw.replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n") + b'"'
+    if data is None:
+        return b"D " + quoted + b"\n"
+    return b"M 100644 inline " + quoted + b"\ndata %d\n" % len(data) + data + b"\n"
+
+
+def _ident(name: str, email: str) -> str:
+    clean = re.sub(r"[<>\x00-\x1f]", "", name).strip() or "unknown"
+    address = re.sub(r"[<>\s\x00-\x1f]", "", email)
+    return f"{clean} <{address}>"

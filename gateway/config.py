@@ -247,7 +247,7 @@ def _accepted(name: str) -> str:
         field = field.annotation.model_fields.get(tail)
     if field is None:
         return "See docs/configuration.md."
-    kind: Any = field.annotation  # pyright: ignore[reportUnknownMemberType]
+    kind: Any = field.annotation  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
     return f"{field.description or ''} Accepted: {_kind(kind)}.".strip()
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 
 from gateway import log
 from gateway.config import IndexSettings
@@ -59,6 +60,12 @@ class IndexFeed:
             while done := self._feed_batch():
                 total += done
         return total
+
+    @contextmanager
+    def paused(self) -> Generator[None]:
+        """Keep the index still while another takes over."""
+        with self._round:
+            yield
 
     def wait_searchable(self, note_id: str, seconds: float, *, vectors: bool = False) -> bool:
         """Wait until the newest text of a note can be found. Returns whether it can."""

@@ -166,7 +166,7 @@ class WriteRoad:
                 self._files.drop_spare(intent.id)
 
     def settle_spares(self) -> int:
-        """Look again at what was swapped out ten seconds ago; a save that went into it is given back. Returns how many."""
+        """Look again at what was swapped out ten seconds ago; a save that went into it is given back."""
         given_back = 0
         with self._ledger.read() as tx:
             waiting = journal.applied_before(tx, now_ms() - SPARE_MS)

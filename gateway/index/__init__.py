@@ -1,4 +1,9 @@
 """The search copy: chunks, tokens and vectors of the notes in LanceDB. Never the truth; one command rebuilds it.
 
-Kept free of imports, so that the embedding child process starts without loading LanceDB.
+Imports nothing heavy, so that the embedding child process starts without loading LanceDB.
 """
+
+import os
+
+# Read by LanceDB when it is imported: it warns on stderr about every table that it creates.
+os.environ.setdefault("LANCEDB_LOG", "error")

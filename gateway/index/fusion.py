@@ -15,7 +15,7 @@ Fusion = Literal["adaptive", "rrf"]
 # Any keyword weight from 0.4 to 0.5 with a full coverage from 0.3 to 0.5 does equally well on both halves of every
 # set (`tests/bench/quality.py`); these are the middle.
 KEYWORD_WEIGHT = 0.45
-FULL_COVERAGE = 0.4
+FULL_COVERAGE = 0.35
 # Cosines of candidates that differ by less than this in all are noise, not a ranking from best to worst.
 MIN_SPREAD = 0.05
 RRF_K = 60
@@ -52,7 +52,7 @@ def fused(candidates: Sequence[Candidate], how: Fusion) -> list[tuple[float, Can
 
     One source alone keeps its own order: BM25 with a score relative to the coverage of the best hit, or cosine.
     """
-    if all(candidate.vector_rank is None for candidate in candidates):
+    if all(candidate.vector_distance is None for candidate in candidates):
         scores = _keyword_scores(candidates)
     elif all(candidate.fts_rank is None for candidate in candidates):
         scores = [1.0 - (candidate.vector_distance or 0.0) / 2 for candidate in candidates]

@@ -178,7 +178,7 @@ def _distance(row: Row, vector: Vector | None) -> float | None:
     stored = row.get("vector")
     if vector is None or stored is None:
         return None
-    return 1.0 - float(np.dot(np.asarray(stored, dtype=np.float32), vector))
+    return 1.0 - float(np.dot(stored, vector))
 
 
 def _hit(candidate: Candidate, score: float) -> Hit:

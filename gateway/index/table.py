@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -19,7 +20,7 @@ from gateway.index.schema import BITMAP_COLUMNS, BTREE_COLUMNS, LABEL_COLUMNS, R
 # Its pydantic dataclass declares the defaults in a way that the type checker takes for required arguments.
 _match_query: Any = MatchQuery
 _TOKENS_INDEX = "tokens_idx"
-_READ_ERRORS = (RuntimeError, ValueError, OSError)
+_LANCE_ERRORS = (RuntimeError, ValueError, OSError)
 _LARGEST_LIMIT = 2**31 - 1
 
 
@@ -50,19 +51,23 @@ class Table:
 
     def add(self, rows: Any) -> None:
         """Append an Arrow table."""
-        self._table.add(rows)
+        with _translated():
+            self._table.add(rows)
 
     def delete(self, where: str) -> None:
         """Delete the rows that match."""
-        self._table.delete(where)
+        with _translated():
+            self._table.delete(where)
 
     def count(self, where: str | None = None) -> int:
         """Number of rows that match."""
-        return int(self._table.count_rows(where))
+        with _translated():
+            return int(self._table.count_rows(where))
 
     def update_matching(self, key: str, rows: Any) -> None:
         """Set the given columns of the rows whose key is still there; never brings a row back."""
-        self._table.merge_insert(key).when_matched_update_all().execute(rows)
+        with _translated():
+            self._table.merge_insert(key).when_matched_update_all().execute(rows)
 
     def match(self, tokens: str, where: str, columns: Sequence[str], limit: int) -> list[Row]:
         """The best rows by BM25 over any of the tokens, best first, with `_score`."""
@@ -74,7 +79,6 @@ class Table:
                 .select([*columns, "_score"])
                 .limit(limit)
                 .to_arrow()
-                .to_pylist()
             )
         )
 
@@ -88,7 +92,6 @@ class Table:
                 .select([*columns, "_distance"])
                 .limit(limit)
                 .to_arrow()
-                .to_pylist()
             )
         )
 
@@ -97,7 +100,8 @@ class Table:
         query = self._table.search().select(list(columns)).limit(limit or _LARGEST_LIMIT)
         if where is not None:
             query = query.where(where)
-        yield from query.to_batches()
+        with _translated():
+            yield from query.to_batches()
 
     def sample(self, columns: Sequence[str], size: int) -> Iterator[Any]:
         """About `size` rows spread evenly over the table, or all where it has fewer."""
@@ -106,7 +110,11 @@ class Table:
             yield from self.scan(columns)
             return
         offsets = [number * rows // size for number in range(size)]
-        yield self._table.take_offsets(offsets).select(list(columns)).to_arrow()
+        try:
+            yield self._table.take_offsets(offsets).select(list(columns)).to_arrow()
+        except _LANCE_ERRORS:
+            # Rows went away since they were counted.
+            yield from self.scan(columns, limit=size)
 
     def state(self) -> TableState:
         """How far the table is from tidy."""
@@ -115,21 +123,20 @@ class Table:
         unindexed = int(indexed.num_unindexed_rows) if indexed is not None else 0
         return TableState(int(stats["num_rows"]), unindexed, int(stats["fragment_stats"]["num_fragments"]))
 
-    def _read(self, query: Callable[[], list[Row]]) -> list[Row]:
+    def _read(self, query: Callable[[], Any]) -> list[Row]:
         """Run a query, once more where the version it began with was tidied away under it."""
         try:
-            return query()
-        except _READ_ERRORS:
-            self._table.checkout_latest()
-        try:
-            return query()
-        except _READ_ERRORS as error:
-            raise Unavailable("The search index cannot be read.", advice="Rebuild the index.") from error
+            return _rows(query())
+        except _LANCE_ERRORS:
+            with _translated():
+                self._table.checkout_latest()
+                return _rows(query())
 
     def optimise(self, keep_versions_seconds: float) -> None:
         """Compact the fragments, bring every index up to date, drop versions older than that many seconds."""
         # Zero makes lancedb warn; a millisecond is as short as it gets.
-        self._table.optimize(cleanup_older_than=timedelta(seconds=max(0.001, keep_versions_seconds)))
+        with _translated():
+            self._table.optimize(cleanup_older_than=timedelta(seconds=max(0.001, keep_versions_seconds)))
 
 
 class Database:
@@ -176,6 +183,27 @@ class Database:
     def drop(self, name: str) -> None:
         """Drop a table, if it is there."""
         self._connection.drop_table(name, ignore_missing=True)
+
+
+def _rows(found: Any) -> list[Row]:
+    """Arrow as rows; vectors stay numpy, because a list of floats for each costs more than the query."""
+    if "vector" not in found.column_names:
+        return found.to_pylist()
+    column = found["vector"].combine_chunks()
+    rows: list[Row] = found.drop_columns(["vector"]).to_pylist()
+    vectors = iter(column.flatten().to_numpy().reshape(-1, column.type.list_size))
+    for row, present in zip(rows, column.is_valid().to_pylist(), strict=True):
+        row["vector"] = next(vectors) if present else None
+    return rows
+
+
+@contextmanager
+def _translated() -> Generator[None]:
+    """LanceDB's errors as ours."""
+    try:
+        yield
+    except _LANCE_ERRORS as error:
+        raise Unavailable("The search index cannot be used.", advice="Free disk space or rebuild the index.") from error
 
 
 def _full_text() -> FTS:

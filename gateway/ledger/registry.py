@@ -104,6 +104,15 @@ def notes_by_path(tx: Transaction, paths: Collection[str]) -> dict[str, NoteRow]
     return {row.path: row for row in _select_notes(tx, notes.c.path, paths)}
 
 
+def same_text(tx: Transaction, namespace: str, content_hash: str) -> NoteRow | None:
+    """An active memory of a namespace with the same normalised text."""
+    query = sa.select(*_NOTE_COLUMNS).where(
+        notes.c.content_hash == content_hash, notes.c.namespace == namespace, notes.c.status == "active"
+    )
+    row = tx.execute(query.limit(1)).first()
+    return NoteRow(*row) if row else None
+
+
 def notes_by_etag(tx: Transaction, etags: Collection[str]) -> list[NoteRow]:
     """Memories whose file has one of these hashes."""
     return list(_select_notes(tx, notes.c.etag, etags))
@@ -171,6 +180,11 @@ def unindexed(tx: Transaction, limit: int) -> list[NoteRow]:
 def removals(tx: Transaction, limit: int) -> list[str]:
     """Ids whose rows the index still has to remove."""
     return list(tx.scalars(sa.select(index_removals.c.note_id).limit(limit)))
+
+
+def request_removals(tx: Transaction, note_ids: Collection[str]) -> None:
+    """Ask the index to remove notes that no longer exist."""
+    upsert(tx, index_removals, [{"note_id": note_id, "at": now_ms()} for note_id in note_ids], keys=["note_id"])
 
 
 def settle_removals(tx: Transaction, note_ids: Collection[str]) -> None:

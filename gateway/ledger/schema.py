@@ -91,6 +91,7 @@ notes = Table(
     Column("index_error", Text),
     Index("ix_notes_namespace_status", "namespace", "status"),
     Index("ix_notes_etag", "etag"),
+    Index("ix_notes_content_hash", "content_hash"),
     Index("ix_notes_path_key", "path_key"),
     Index("ix_notes_updated_at", "updated_at", "note_id"),
 )

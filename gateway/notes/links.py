@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 from urllib.parse import unquote
@@ -108,12 +109,15 @@ def _without_code_spans(text: str) -> str:
         length = runs[number][1] - runs[number][0]
         closing[number] = next_alike.get(length, -1)
         next_alike[length] = number
+    blank_lines = [match.start() for match in _BLANK_LINE.finditer(text)]
     pieces, done, number = list[str](), 0, 0
     while number < len(runs):
         start, end = runs[number]
         other = closing[number]
         number += 1
-        if other < 0 or text[start - 1 : start] == "\\" or _BLANK_LINE.search(text, end, runs[other][0]):
+        if other < 0 or text[start - 1 : start] == "\\":
+            continue
+        if bisect_left(blank_lines, end) != bisect_left(blank_lines, runs[other][0]):
             continue
         pieces += [text[done:start], _blank(text[start : runs[other][1]])]
         done, number = runs[other][1], other + 1

@@ -5,6 +5,7 @@ A properties block is never written anew: only the lines of the asked keys are r
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
@@ -12,7 +13,7 @@ from typing import Final, TypeAlias
 from gateway.errors import BadNote, CannotPatch
 from gateway.notes.frontmatter import FENCE, Split, is_cr_only, line_end_of, read_block, split
 from gateway.notes.note import parse
-from gateway.notes.properties import Entry, Properties, PropertyValue, same
+from gateway.notes.properties import Entry, Properties, PropertyValue, read_properties, same
 from gateway.notes.quoting import inline, list_lines, property_lines
 
 
@@ -22,6 +23,7 @@ class Delete:
 
 
 DELETE: Final = Delete()
+_ITEM = re.compile(r"[ \t]*-(?:[ \t]|\r?$)")
 Change: TypeAlias = "PropertyValue | Delete"
 
 
@@ -32,7 +34,8 @@ def patch_properties(data: bytes, changes: Mapping[str, Change]) -> bytes:
     that is already as asked changes nothing.
 
     Raises:
-        CannotPatch: the note has no block, is held, is JSON, or the result could not be proven. Nothing was changed.
+        CannotPatch: the note has no block, is held, is JSON, or the result could not be proven, as when a removed
+            line was all that kept a blank line or comment out of the block scalar above. Nothing was changed.
     """
     text, parts, properties = _open(data)
     if not parts.has_block:
@@ -137,7 +140,44 @@ def _changed_entry(block: str, entry: Entry, value: Change) -> str:
         return ""
     if same(value, entry.value):
         return block[start:end]
-    return _written(_key_line(block, entry), value, entry)
+    line = _key_line(block, entry)
+    if entry.shape == "block-list" and isinstance(value, list) and isinstance(entry.value, list) and value:
+        first = _line_end(block, entry.key_start)
+        owned = _lines_per_item(block[first:end], len(entry.value))
+        merged = _merged_list(entry, owned, value, line.eol) if owned else ""
+        if _reads_as(merged, value):
+            return block[start:first] + merged
+    return _written(line, value, entry)
+
+
+def _lines_per_item(lines: str, count: int) -> list[str]:
+    """Cut a block list into its items, each with the comments above it; empty unless each item is one line."""
+    owned = [""]
+    for line in re.findall(r"[^\n]*\n", lines):
+        owned[-1] += line
+        if _ITEM.match(line):
+            owned.append("")
+        elif line.strip() and not line.lstrip().startswith("#"):
+            return []
+    return owned[:-1] if len(owned) == count + 1 and not owned[-1] else []
+
+
+def _reads_as(lines: str, value: PropertyValue) -> bool:
+    """Say whether list lines mean what they should; a quoted text over lines can look like items and comments."""
+    try:
+        return same(read_properties(f"list:\n{lines}").values.get("list"), value)
+    except BadNote:
+        return False
+
+
+def _merged_list(entry: Entry, owned: list[str], value: list[PropertyValue], eol: str) -> str:
+    """Keep the lines of the items that stay, with their quotes and comments, and write the new ones."""
+    old = list(zip(entry.value if isinstance(entry.value, list) else [], owned, strict=True))
+    merged = ""
+    for item in value:
+        at = next((number for number, (known, _) in enumerate(old) if same(known, item)), None)
+        merged += list_lines([item], " " * (entry.list_column or 0), eol) if at is None else old.pop(at)[1]
+    return merged
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,7 @@ _WORDS: dict[str, bool | None] = {
 }
 # libyaml ends lines here too; Obsidian and every editor do not.
 _NOT_LINE_ENDS = re.compile("\r(?!\n)|[\x85\u2028\u2029]")
+# Without libyaml the slower reader serves; it refuses a tab before a comment, so such a note is held there.
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 

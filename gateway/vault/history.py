@@ -49,6 +49,15 @@ class Commit:
     changes: tuple[Change, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class LogEntry:
+    """One commit of a path; `at` in ms since 1970 UTC."""
+
+    sha: str
+    author: str
+    at: int
+
+
 class History:
     """The repository that holds the vault."""
 
@@ -159,6 +168,16 @@ class History:
             return None
         answer = self._git.ask("cat-file", "blob", f"{revision}:{self._prefix}{path}")
         return answer.out if answer.code == 0 else None
+
+    def log(self, path: str, limit: int = 200) -> list[LogEntry]:
+        """Commits that touched a path under its present name, newest first. Renames are the ledger's to know."""
+        if self.head() is None:
+            return []
+        out = self._git.ask(
+            "log", f"--max-count={limit}", "--format=%H%x00%an%x00%ct", "--end-of-options", "HEAD", "--", path
+        )
+        fields = [line.split("\0") for line in out.out.decode("utf-8", "replace").splitlines()]
+        return [LogEntry(sha, author, int(at) * 1000) for sha, author, at in fields] if out.code == 0 else []
 
     def changed_paths(self, old: str, new: str) -> list[str]:
         """Paths of the vault that differ between two commits."""

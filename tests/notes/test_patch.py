@@ -1,3 +1,5 @@
+import re
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -92,6 +94,17 @@ def test_each_key_of_the_torture_note_can_be_deleted_and_leaves_the_rest():
         assert all(line in remaining for line in result.split("\n"))
 
 
+def test_the_items_of_a_list_that_stay_keep_their_quotes_and_comments():
+    text = "---\ntags: # mine\n  # about tea\n  - 'tea'   # green\n  - cups\n\n  - \"[[x]]\"\n# end\n---\n"
+    assert patched(text, tags=["tea", "new", "[[x]]"]) == (
+        "---\ntags: # mine\n  # about tea\n  - 'tea'   # green\n  - new\n\n  - \"[[x]]\"\n# end\n---\n"
+    )
+    assert patched("---\na:\n- k: v\n- |\n  - x\n---\n", a=["y"]) == '---\na:\n- "y"\n---\n'
+    assert patched("---\na:\n- - 1\n  - 2\n- x\n---\n", a=["z", "x"]) == "---\na:\n- z\n- x\n---\n"
+    assert patched("---\na:\n- |\n  # x\n- y\n---\n", a=["# x\n"]) == '---\na:\n- "# x\\n"\n---\n'
+    assert patched("---\na:\n- x\u2028- z\n- y\n---\n", a=["y"]) == "---\na:\n- y\n---\n"
+
+
 def test_a_value_that_is_already_as_asked_changes_nothing():
     data = TORTURE.encode()
     assert patch_properties(data, dict(parse(data).properties)) == data
@@ -156,6 +169,13 @@ def test_a_patch_refuses_what_it_cannot_do_safely(text: str):
 def test_a_value_that_would_not_read_back_is_refused(value: object):
     with pytest.raises(CannotPatch):
         patch_properties(b"---\na: 1\n---\n", {"a": value})  # type: ignore[dict-item]
+
+
+@pytest.mark.parametrize("text", ["a: |+\n  kept\nb: 1\n\nc: 2\n", "a: |\n  one\nb: 1\n  # comment\nc: 2\n"])
+def test_a_line_that_keeps_a_block_scalar_above_from_growing_is_not_removed(text: str):
+    with pytest.raises(CannotPatch):
+        patched(f"---\n{text}---\n", b=DELETE)
+    assert patched(f"---\n{text}---\n", b=2) == f"---\n{text}---\n".replace("b: 1", "b: 2")
 
 
 def test_a_note_without_a_block_gets_one_at_the_very_top():
@@ -252,7 +272,12 @@ def test_patching_any_property_leaves_every_other_byte_as_it_was(text: str, key:
     data = text.encode()
     before = parse(data)
     assert before.readiness == "ready", before.problems
-    result = patch_properties(data, {key: value})  # type: ignore[dict-item]
+    try:
+        result = patch_properties(data, {key: value})  # type: ignore[dict-item]
+    except CannotPatch:
+        assert value is DELETE
+        assert re.search(r": [|>]", text)
+        return
     after = parse(result)
     wanted = {name: old for name, old in before.properties.items() if value is not DELETE or name != key}
     if value is not DELETE:
@@ -292,3 +317,32 @@ def test_a_new_body_leaves_the_bytes_of_the_properties(text: str, body: str):
     assert result[len(parts.head) :].replace("\r\n", "\n").rstrip("\n") == body.replace("\r\n", "\n").replace(
         "\r", "\n"
     ).rstrip("\n")
+
+
+ITEMS = st.sampled_from(
+    ["tea", "'it''s'", '"[[x]]"', "no", "1", "|\n    # block", '"a\n    - b"', "k: v", "[a]", "", "- n", "- n\n    - m"]
+)
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["", "  # above\n", "\n"]), ITEMS, st.sampled_from(["", "   # note"])),
+        min_size=1,
+        max_size=6,
+    ),
+    st.data(),
+)
+@settings(max_examples=300, deadline=None)
+def test_changing_a_list_reads_back_and_keeps_the_lines_around_it(
+    items: list[tuple[str, str, str]], data: st.DataObject
+):
+    lines = "".join(f"{above}  - {item}{'' if chr(10) in item else note}\n" for above, item, note in items)
+    above, below = "---\nbefore: 1 # b\nlist: # mine\n", "# between\nafter: [x,y]\n---\nbody"
+    text = above + lines + below
+    old = parse(text.encode()).properties["list"]
+    assert isinstance(old, list)
+    wanted = data.draw(st.lists(st.one_of(st.sampled_from(old), SCALARS), min_size=1, max_size=6))
+    result = patched(text, list=wanted)
+    assert result.startswith(above)
+    assert result.endswith(below)
+    assert same(parse(result.encode()).properties["list"], wanted)

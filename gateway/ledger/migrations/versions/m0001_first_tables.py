@@ -123,6 +123,7 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("note_id", name=op.f("pk_notes")),
         sa.UniqueConstraint("path", name=op.f("uq_notes_path")),
     )
+    op.create_index("ix_notes_content_hash", "notes", ["content_hash"], unique=False)
     op.create_index("ix_notes_etag", "notes", ["etag"], unique=False)
     op.create_index("ix_notes_namespace_status", "notes", ["namespace", "status"], unique=False)
     op.create_index("ix_notes_path_key", "notes", ["path_key"], unique=False)
@@ -219,6 +220,7 @@ def downgrade() -> None:
     op.drop_index("ix_notes_path_key", table_name="notes")
     op.drop_index("ix_notes_namespace_status", table_name="notes")
     op.drop_index("ix_notes_etag", table_name="notes")
+    op.drop_index("ix_notes_content_hash", table_name="notes")
     op.drop_table("notes")
     op.drop_table("meta")
     op.drop_index("ix_intents_state", table_name="intents")

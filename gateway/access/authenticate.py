@@ -1,0 +1,49 @@
+"""From a bearer key to a principal."""
+
+from __future__ import annotations
+
+import threading
+from typing import cast
+
+from gateway.access.principal import Principal, Role
+from gateway.errors import NotAuthenticated
+from gateway.ledger import Ledger, keys
+from gateway.ledger.database import now_ms
+
+
+class Authenticator:
+    """Finds the principal of a key; notes when keys were used, written in batches."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._used: dict[str, int] = {}
+        self._lock = threading.Lock()
+
+    def principal(self, authorization: str | None, request_id: str | None) -> Principal:
+        """The principal of an `Authorization` header.
+
+        Raises:
+            NotAuthenticated: no bearer key, or one that is unknown, revoked or expired.
+        """
+        scheme, _, secret = (authorization or "").partition(" ")
+        if scheme.lower() != "bearer" or not secret.strip():
+            raise NotAuthenticated(
+                "This needs an API key.",
+                field="Authorization",
+                advice="Send `Authorization: Bearer <key>`; the first key is in `admin.key` of the data directory.",
+            )
+        with self._ledger.read() as tx:
+            key = keys.find(tx, secret.strip())
+        if key is None:
+            raise NotAuthenticated("The API key is unknown, revoked or expired.", field="Authorization")
+        with self._lock:
+            self._used[key.id] = now_ms()
+        return Principal(key.id, cast("Role", key.role), key.user_id, key.agent_id, request_id)
+
+    def flush(self) -> None:
+        """Write down when keys were last used."""
+        with self._lock:
+            used, self._used = self._used, {}
+        if used:
+            with self._ledger.write() as tx:
+                keys.touch(tx, used)

@@ -1,0 +1,1 @@
+"""The REST door: parse, authenticate, call one service, answer."""

@@ -1,0 +1,192 @@
+"""`/v1/memory`"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from litestar import Request, Response, delete, get, patch, post
+from litestar.concurrency import sync_to_thread
+from litestar.params import Parameter
+
+from gateway.api.headers import claim_of, gateway_of, principal_of, wait_seconds
+from gateway.ledger.idempotency import FirstAnswer
+from gateway.ledger.registry import NoteFilter
+from gateway.notes.namespace import parse_namespace
+from gateway.notes.paths import check_id
+from gateway.services import memories, search, versions
+from gateway.services.records import Deleted, MemoryRecord, Page, SearchAnswer, Written
+from gateway.services.requests import MemoryPatch, NewMemory, Precondition, Search
+from gateway.services.versions import VersionRecord
+
+Http = Request[Any, Any, Any]
+IfMatch = Annotated[str | None, Parameter(header="If-Match", description='The etag the change is based on: "<etag>".')]
+Prefer = Annotated[str | None, Parameter(header="Prefer", description="`wait=N`: wait up to N seconds.")]
+IdempotencyKey = Annotated[
+    str | None, Parameter(header="Idempotency-Key", description="A retried request with the same key is done once.")
+]
+Wait = Annotated[str | None, Parameter(query="wait", description="Seconds, or `searchable`.")]
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryAnswer:
+    """The versions of a memory, newest first."""
+
+    id: str
+    versions: list[VersionRecord]
+
+
+@post("/v1/memory", status_code=201)
+async def create_memory(
+    request: Http, data: NewMemory, prefer: Prefer = None, idempotency_key: IdempotencyKey = None, wait: Wait = None
+) -> Response[Written]:
+    """Write a memory. 201 for a new one; 200 where the same text is there already."""
+    del prefer, idempotency_key  # read from the request, named here for the documentation
+    principal = principal_of(request)
+    claim = await claim_of(request, principal)
+    seconds = wait_seconds(request, wait)
+    parts = gateway_of(request).parts
+    done = await sync_to_thread(memories.create, parts, principal, data, claim=claim, wait=seconds)
+    created = isinstance(done, Written) and not done.duplicate
+    return _written(done, 201 if created else 200, seconds)
+
+
+@get("/v1/memory", sync_to_thread=True)
+def list_memories(
+    request: Http,
+    *,
+    namespace: str | None = None,
+    user_id: str | None = None,
+    agent_id: str | None = None,
+    workspace_id: str | None = None,
+    memory_type: str | None = None,
+    status: str | None = "active",
+    tag: str | None = None,
+    limit: Annotated[int, Parameter(ge=1)] = 50,
+    cursor: str | None = None,
+) -> Page:
+    """A page of memories, last changed first. `status=any` lists all of them."""
+    principal = principal_of(request)
+    named = (("user_id", user_id), ("agent_id", agent_id), ("workspace_id", workspace_id))
+    for name, value in named:
+        if value is not None:
+            check_id(value, name)
+    wanted = NoteFilter(
+        namespaces=(str(parse_namespace(namespace)),) if namespace is not None else None,
+        user_id=user_id,
+        agent_id=agent_id,
+        workspace_id=workspace_id,
+        memory_type=memory_type,
+        status=None if status == "any" else status,
+        tag=tag,
+    )
+    return memories.page(gateway_of(request).parts, principal, wanted, limit=limit, cursor=cursor)
+
+
+@get("/v1/memory/{memory_id:str}", sync_to_thread=True)
+def get_memory(
+    request: Http,
+    memory_id: str,
+    user_id: str | None = None,
+    agent_id: str | None = None,
+    workspace_id: str | None = None,
+) -> Response[MemoryRecord]:
+    """One memory with its text; where ids are given, the memory must be theirs."""
+    found = memories.get(gateway_of(request).parts, principal_of(request), memory_id)
+    memories.check_owner(found, user_id=user_id, agent_id=agent_id, workspace_id=workspace_id)
+    return Response(found, headers={"ETag": f'"{found.etag}"'})
+
+
+@patch("/v1/memory/{memory_id:str}")
+async def change_memory(
+    request: Http,
+    memory_id: str,
+    data: MemoryPatch,
+    *,
+    if_match: IfMatch = None,
+    prefer: Prefer = None,
+    idempotency_key: IdempotencyKey = None,
+    version: int | None = None,
+    wait: Wait = None,
+) -> Response[Written]:
+    """Change a memory in place. Needs `If-Match`, or `version` in body or query."""
+    del prefer, idempotency_key
+    principal = principal_of(request)
+    precondition = Precondition.of(if_match, data.version if data.version is not None else version)
+    claim = await claim_of(request, principal)
+    seconds = wait_seconds(request, wait)
+    done = await sync_to_thread(
+        memories.update, gateway_of(request).parts, principal, memory_id, data, precondition, claim=claim, wait=seconds
+    )
+    return _written(done, 200, seconds)
+
+
+@delete("/v1/memory/{memory_id:str}", status_code=200)
+async def delete_memory(
+    request: Http,
+    memory_id: str,
+    if_match: IfMatch = None,
+    idempotency_key: IdempotencyKey = None,
+    version: int | None = None,
+) -> Response[Deleted]:
+    """Forget a memory. Needs `If-Match` or `version`."""
+    del idempotency_key
+    principal = principal_of(request)
+    precondition = Precondition.of(if_match, version)
+    claim = await claim_of(request, principal)
+    done = await sync_to_thread(
+        memories.delete, gateway_of(request).parts, principal, memory_id, precondition, claim=claim
+    )
+    return _replayed(done) if isinstance(done, FirstAnswer) else Response(done)
+
+
+@get("/v1/memory/{memory_id:str}/history", sync_to_thread=True)
+def memory_history(request: Http, memory_id: str, diff: bool = False) -> HistoryAnswer:
+    """All versions of a memory, newest first; with `diff=true` what each of them changed."""
+    found = versions.history(gateway_of(request).parts, principal_of(request), memory_id, with_diff=diff)
+    return HistoryAnswer(memory_id, found)
+
+
+@get("/v1/memory/{memory_id:str}/receipt", sync_to_thread=True)
+def memory_receipt(request: Http, memory_id: str) -> Response[Written]:
+    """How far the newest version has come: file, ledger, commit, keywords, vector."""
+    found = versions.receipt(gateway_of(request).parts, principal_of(request), memory_id)
+    return Response(found, headers={"ETag": f'"{found.etag}"'})
+
+
+@post("/v1/memory/search", status_code=200, sync_to_thread=True)
+def search_memories(request: Http, data: Search) -> SearchAnswer:
+    """Find memories by keywords and meaning."""
+    gateway = gateway_of(request)
+    return search.search(gateway.parts, gateway.query_vectors, principal_of(request), data)
+
+
+def _written(done: Written | FirstAnswer, status: int, waited: float) -> Response[Any]:
+    if isinstance(done, FirstAnswer):
+        return _replayed(done)
+    headers = {"ETag": f'"{done.etag}"'}
+    if status == 201:
+        headers["Location"] = f"/v1/memory/{done.id}"
+    if waited:
+        headers["Preference-Applied"] = f"wait={waited:g}"
+    return Response(done, status_code=status, headers=headers)
+
+
+def _replayed(first: FirstAnswer) -> Response[Any]:
+    headers = {"Idempotent-Replayed": "true"}
+    etag = first.answer.get("etag")
+    if isinstance(etag, str):
+        headers["ETag"] = f'"{etag}"'
+    return Response(first.answer, status_code=first.status, headers=headers)
+
+
+ROUTES = [
+    create_memory,
+    list_memories,
+    get_memory,
+    change_memory,
+    delete_memory,
+    memory_history,
+    memory_receipt,
+    search_memories,
+]

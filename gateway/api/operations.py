@@ -1,0 +1,168 @@
+"""Users, health, problems, import, rebuild, metrics: everything that is not a memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from litestar import MediaType, Request, Response, get, post
+from litestar.concurrency import sync_to_thread
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+
+from gateway import __version__
+from gateway.api.headers import gateway_of, principal_of
+from gateway.api.metrics import Metrics
+from gateway.ledger.identities import User
+from gateway.ledger.problems import ProblemRow
+from gateway.services import imports, rebuild, status, users
+from gateway.services.imports import ImportOutcome
+from gateway.services.records import text_time
+from gateway.services.requests import ImportBatch, NewUser
+from gateway.services.status import Health
+
+Http = Request[Any, Any, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class UserRecord:
+    """A user as seed 004 section B has it."""
+
+    id: str
+    display_name: str
+    status: str
+    profile_namespace: str
+    preferences: dict[str, Any]
+    created_at: str
+    updated_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One problem of one file; `path` is empty where it concerns the vault as a whole."""
+
+    path: str
+    kind: str
+    message: str
+    advice: str
+    line: int | None
+    field: str | None
+    namespace: str | None
+    since: str
+
+
+@dataclass(frozen=True, slots=True)
+class Problems:
+    """All problems, by path."""
+
+    problems: list[Problem]
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class ImportAnswer:
+    """What came of each note of an import, in order."""
+
+    notes: list[ImportOutcome]
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmed:
+    """How many vanished notes now count as deleted."""
+
+    deleted: int
+
+
+@dataclass(frozen=True, slots=True)
+class RebuildStarted:
+    """The rebuild runs; its progress is in `GET /v1/health` under `index.rebuild`."""
+
+    started: bool
+    generation: int
+
+
+@post("/v1/users", status_code=201, sync_to_thread=True)
+def create_user(request: Http, data: NewUser) -> UserRecord:
+    """Register a user."""
+    return _user(users.create(gateway_of(request).parts, principal_of(request), data))
+
+
+@get("/v1/users/{user_id:str}", sync_to_thread=True)
+def get_user(request: Http, user_id: str) -> UserRecord:
+    """One user."""
+    return _user(users.get(gateway_of(request).parts, principal_of(request), user_id))
+
+
+@get("/v1/health", sync_to_thread=True)
+def get_health(request: Http) -> Response[Health]:
+    """Alive, and ready once the first scan is done (503 before). With a key: everything else."""
+    parts = gateway_of(request).parts
+    if request.headers.get("authorization") is None:
+        found = status.brief(parts, __version__)
+    else:
+        found = status.health(parts, principal_of(request), __version__)
+    return Response(found, status_code=200 if found.ready else 503, headers={"Cache-Control": "no-store"})
+
+
+@get("/v1/problems", sync_to_thread=True)
+def list_problems(request: Http) -> Problems:
+    """What is wrong with which file, and what to do; the same as `Reviews/Problems.md`."""
+    rows = status.problem_list(gateway_of(request).parts, principal_of(request))
+    return Problems([_problem(row) for row in rows], len(rows))
+
+
+@post("/v1/problems/confirm-deletions", status_code=200, sync_to_thread=True)
+def confirm_deletions(request: Http) -> Confirmed:
+    """Confirm that notes which vanished in masses are deleted."""
+    return Confirmed(status.confirm_deletions(gateway_of(request).parts, principal_of(request)).deleted)
+
+
+@post("/v1/import", status_code=200, sync_to_thread=True)
+def import_notes(request: Http, data: ImportBatch) -> ImportAnswer:
+    """Take in up to 200 notes, byte for byte. Repeating it changes nothing."""
+    return ImportAnswer(imports.import_notes(gateway_of(request).parts, principal_of(request), data))
+
+
+@post("/v1/rebuild", status_code=202)
+async def start_rebuild(request: Http) -> RebuildStarted:
+    """Rebuild the index from the vault in the background; the old one serves until then."""
+    parts = gateway_of(request).parts
+    rebuild.start(parts, principal_of(request))
+    return RebuildStarted(True, await sync_to_thread(lambda: parts.feed.index.generation))
+
+
+@get("/metrics", media_type=MediaType.TEXT, include_in_schema=False, sync_to_thread=True)
+def get_metrics(request: Http) -> Response[bytes]:
+    """Prometheus metrics: sums only, no names."""
+    metrics: Metrics = request.app.state["metrics"]
+    metrics.refresh(gateway_of(request).parts)
+    return Response(generate_latest(metrics.registry), headers={"Content-Type": CONTENT_TYPE_LATEST})
+
+
+def _user(user: User) -> UserRecord:
+    return UserRecord(
+        user.id,
+        user.display_name,
+        user.status,
+        users.profile_namespace(user.id),
+        user.preferences,
+        text_time(user.created_at) or "",
+        text_time(user.updated_at) or "",
+    )
+
+
+def _problem(row: ProblemRow) -> Problem:
+    return Problem(
+        row.path, row.kind, row.message, row.advice, row.line, row.field, row.namespace, text_time(row.since) or ""
+    )
+
+
+ROUTES = [
+    create_user,
+    get_user,
+    get_health,
+    list_problems,
+    confirm_deletions,
+    import_notes,
+    start_rebuild,
+    get_metrics,
+]

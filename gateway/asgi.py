@@ -1,0 +1,102 @@
+"""The server: uvicorn on one gateway, stopping both in order."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from litestar import Litestar
+
+from gateway.api.app import create_app
+from gateway.bootstrap import Gateway
+from gateway.errors import BadSettings
+
+ADDRESS_FILE = "server.json"
+
+
+def build(gateway: Gateway) -> Litestar:
+    """The application; the gateway's background work begins and ends with it."""
+
+    @asynccontextmanager
+    async def running(_app: Litestar) -> AsyncGenerator[None, None]:
+        gateway.start()
+        try:
+            yield
+        finally:
+            gateway.close()
+
+    return create_app(gateway, lifespan=[running])
+
+
+def serve(gateway: Gateway, *, ready: Callable[[str], None]) -> None:
+    """Serve until told to stop (SIGINT, SIGTERM).
+
+    Args:
+        ready: is called with the base URL once the port is open.
+
+    Raises:
+        BadSettings: the address cannot be listened on.
+    """
+    settings = gateway.parts.settings
+    listener = _listen(settings.host, settings.port)
+    url = _url(listener)
+    _write_address(settings.data_dir / ADDRESS_FILE, url)
+    config = uvicorn.Config(
+        build(gateway),
+        log_config=None,
+        access_log=False,
+        lifespan="on",
+        timeout_graceful_shutdown=10,
+        server_header=False,
+    )
+    try:
+        ready(url)
+        uvicorn.Server(config).run(sockets=[listener])
+    finally:
+        (settings.data_dir / ADDRESS_FILE).unlink(missing_ok=True)
+        listener.close()
+
+
+def running_at(data_dir: Path) -> str | None:
+    """The base URL of the server that holds a data directory, as it wrote it down."""
+    try:
+        found: Any = json.loads((data_dir / ADDRESS_FILE).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    address: Any = found.get("url") if isinstance(found, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    return address if isinstance(address, str) else None
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+    except OSError as error:
+        listener.close()
+        raise BadSettings(
+            f"The gateway cannot listen on {host}:{port}: {error.strerror}.",
+            field="port",
+            advice="Choose another with --port, or stop what uses it.",
+        ) from error
+    listener.listen(1024)
+    return listener
+
+
+def _url(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    shown = "127.0.0.1" if host in ("0.0.0.0", "::") else host  # noqa: S104 - compared, not listened on
+    return f"http://[{shown}]:{port}" if ":" in shown else f"http://{shown}:{port}"
+
+
+def _write_address(path: Path, url: str) -> None:
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(fd, "w", encoding="utf-8") as file:
+        json.dump({"url": url, "pid": os.getpid()}, file)

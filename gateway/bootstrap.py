@@ -1,0 +1,201 @@
+"""The one place where parts meet: settings in, an open gateway out. Server, command line and tests all begin here."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from gateway import log
+from gateway.access.authenticate import Authenticator
+from gateway.config import Settings
+from gateway.errors import GatewayError
+from gateway.importer.commits import Committer
+from gateway.importer.importer import Importer
+from gateway.importer.indexing import IndexFeed
+from gateway.importer.places import Places
+from gateway.importer.recover import recover
+from gateway.importer.write import WriteRoad
+from gateway.index.embed import Embedder, EmbeddingConfig, OpenedEmbedder, open_embedder
+from gateway.index.store import Index
+from gateway.ledger import Ledger, identities, keys, meta, registry
+from gateway.notes.namespace import STARTER_FOLDERS
+from gateway.services.parts import Parts
+from gateway.services.search import QueryVectors
+from gateway.starter import starter_vault
+from gateway.vault.files import VaultFiles
+from gateway.vault.history import History
+from gateway.vault.lock import DirectoryLock
+from gateway.workers.loop import Workers
+
+_LOG = log.get("bootstrap")
+
+
+@dataclass(slots=True)
+class Gateway:
+    """An open gateway. `start` begins the background work; without it, the parts can be driven step by step."""
+
+    parts: Parts
+    authenticator: Authenticator
+    query_vectors: QueryVectors
+    workers: Workers
+    first_key: str | None
+    _locks: list[DirectoryLock]
+    _started: bool = False
+
+    def start(self) -> None:
+        """Begin to watch, import, index and commit."""
+        self._started = True
+        self.workers.start()
+
+    def settle(self) -> None:
+        """Without background work: scan, index and commit everything now."""
+        self.parts.importer.scan(settled=True)
+        self.parts.scanned.set()
+        self.parts.feed.feed()
+        self.parts.committer.flush(everything=True)
+
+    def close(self) -> None:
+        """Stop the background work, commit what is due, and let go of everything."""
+        if self._started:
+            self.workers.stop()
+        try:
+            self.parts.committer.flush()
+        except GatewayError as error:
+            _LOG.warning("commits wait for the next start", reason=str(error))
+        if self.parts.feed.embedder is not None:
+            self.parts.feed.embedder.close()
+        self.parts.ledger.close()
+        for lock in self._locks:
+            lock.close()
+
+
+def open_gateway(settings: Settings, *, embedder: Embedder | None = None) -> Gateway:
+    """Open a data directory for writing; makes it, its vault and its first key where they are missing.
+
+    Args:
+        embedder: replaces the provider of the settings, for tests.
+
+    Raises:
+        Busy: another process holds the data directory or the vault.
+        BadSettings, GitTrouble, Unavailable: what is missing or wrong, and what to do.
+    """
+    settings.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+    locks = [DirectoryLock(settings.data_dir)]
+    try:
+        return _open(settings, embedder, locks)
+    except BaseException:
+        for lock in locks:
+            lock.close()
+        raise
+
+
+def _open(settings: Settings, embedder: Embedder | None, locks: list[DirectoryLock]) -> Gateway:
+    ledger = Ledger.open(settings.ledger)
+    root = settings.vault_root
+    _prepare_vault(root, ledger)
+    history = History(root)
+    history.ensure()
+    staging = history.staging()
+    locks.append(DirectoryLock(staging))
+    files = VaultFiles(root, staging, max_bytes=settings.vault.max_note_bytes)
+    importer = Importer(files, ledger, Places(settings.vault.owner, settings.vault.sources), history, settings)
+    committer = Committer(ledger, history, settings)
+    recover(importer)
+    committer.recover()
+    opened = OpenedEmbedder(embedder) if embedder is not None else open_embedder(_embedding(settings))
+    feed = IndexFeed(
+        _open_index(settings, ledger, opened.embedder),
+        ledger,
+        files,
+        opened.embedder,
+        settings.index,
+        batch=settings.embedding.batch_size,
+    )
+    parts = Parts(
+        settings, ledger, files, history, importer, WriteRoad(importer), committer, feed, embedding_note=opened.note
+    )
+    authenticator = Authenticator(ledger)
+    first_key = _first_start(settings, ledger)
+    return Gateway(parts, authenticator, QueryVectors(), Workers(parts, authenticator), first_key, locks)
+
+
+def _prepare_vault(root: Path, ledger: Ledger) -> None:
+    """Give a new vault its folders and first notes; touch nothing that is there, fill no vault that lost its notes."""
+    root.mkdir(parents=True, exist_ok=True)
+    with ledger.read() as tx:
+        known = next(iter(registry.all_files(tx)), None)
+    if known is not None and not any(root.iterdir()):
+        _LOG.warning(
+            "the vault is empty, but notes are known: is its disk mounted? Nothing is made in it", vault=str(root)
+        )
+        return
+    for folder in STARTER_FOLDERS:
+        (root / folder).mkdir(parents=True, exist_ok=True)
+    if known is None:
+        _copy_missing(starter_vault(), root)
+
+
+def _copy_missing(source: Path, target: Path) -> None:
+    for entry in sorted(source.rglob("*")):
+        if entry.is_file():
+            place = target / entry.relative_to(source)
+            if not place.exists():
+                place.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(entry, place)
+
+
+def _embedding(settings: Settings) -> EmbeddingConfig:
+    chosen = settings.embedding
+    return EmbeddingConfig(
+        provider=chosen.provider,
+        model=chosen.model,
+        base_url=chosen.base_url,
+        api_key=chosen.api_key.get_secret_value() if chosen.api_key else None,
+        dimension=chosen.dimension,
+        batch_size=chosen.batch_size,
+        timeout_seconds=chosen.timeout_seconds,
+        threads=chosen.threads,
+    )
+
+
+def _open_index(settings: Settings, ledger: Ledger, embedder: Embedder | None) -> Index:
+    identity = embedder.identity if embedder is not None else None
+    name = identity.slug if identity else "none"
+    with ledger.read() as tx:
+        before = meta.get(tx, meta.INDEX_IDENTITY)
+        generation = int(meta.get(tx, meta.INDEX_GENERATION) or 0)
+    index = Index.open(settings.index_location, identity, generation=generation)
+    if index.created or before != name:
+        with ledger.write() as tx:
+            registry.forget_index_state(tx)
+            meta.put(tx, meta.INDEX_IDENTITY, name)
+            meta.put(tx, meta.INDEX_GENERATION, str(generation))
+    return index
+
+
+def _first_start(settings: Settings, ledger: Ledger) -> str | None:
+    """Make the vault's owner and the first admin key; the key goes to a file that only its user can read."""
+    with ledger.write() as tx:
+        if (
+            identities.user(tx, settings.vault.owner) is None
+            and identities.user_taking_id(tx, settings.vault.owner) is None
+        ):
+            identities.add_user(tx, settings.vault.owner, settings.vault.owner, {})
+        if keys.has_admin(tx):
+            return None
+        _, secret = keys.issue(tx, role="admin", label="first start")
+        write_key(settings.admin_key_path, secret)
+    return secret
+
+
+def write_key(path: Path, secret: str) -> None:
+    """Write a key where only its user can read it (mode 0600), replacing the file as a whole."""
+    staged = path.with_name(path.name + ".new")
+    fd = os.open(staged, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+    with os.fdopen(fd, "w", encoding="ascii") as file:
+        file.write(secret + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+    staged.replace(path)

@@ -1,0 +1,1 @@
+"""What the product does, a noun each. Functions take the principal and check rights before anything else."""

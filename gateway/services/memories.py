@@ -1,0 +1,305 @@
+"""Memories: create, read, list, change, delete."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from gateway.access.principal import Principal
+from gateway.access.rules import Decision, require
+from gateway.errors import BadNote, Invalid, NotAllowed, NotFound, Tombstoned
+from gateway.importer.rows import HELD
+from gateway.importer.write import Order
+from gateway.ledger import idempotency, identities, registry, tombstones
+from gateway.ledger.audit import AuditEntry
+from gateway.ledger.idempotency import Claim, FirstAnswer
+from gateway.ledger.journal import Actor
+from gateway.ledger.registry import NoteFilter, NoteRow
+from gateway.notes.namespace import Namespace, note_path
+from gateway.notes.text import content_hash, file_name_for, new_memory_id
+from gateway.services import versions
+from gateway.services.composition import changed_note, new_note
+from gateway.services.parts import Parts
+from gateway.services.records import Deleted, MemoryRecord, Page, Written, content_of, record
+from gateway.services.requests import MemoryPatch, NewMemory, Precondition, namespace_for
+
+_WRITABLE_ROOMS = frozenset({"long_term", "memory", "shared", "public"})
+
+
+def create(
+    parts: Parts, principal: Principal, new: NewMemory, *, claim: Claim | None = None, wait: float = 0
+) -> Written | FirstAnswer:
+    """Write a new memory to the vault. A memory with the same text in the same namespace is returned as it is.
+
+    Args:
+        claim: the idempotency key; a known one brings the first answer back.
+        wait: seconds to wait until it can be found.
+
+    Raises:
+        NotFound: the user is not registered.
+        Tombstoned: the text was forgotten, and this is no user's explicit write.
+    """
+    user_id = new.user_id or principal.user_id or parts.settings.vault.owner
+    namespace = namespace_for(new, user_id)
+    decision = require(principal, "write", str(namespace))
+    if namespace.room not in _WRITABLE_ROOMS:
+        raise Invalid(f"{namespace} holds one fixed note; change that note instead.", field="namespace")
+    actor = _actor(principal, new.user_id, new.agent_id)
+    explicit = principal.agent_id is None and (new.agent_id is None or new.source == "manual")
+    with parts.importer.lock:
+        if (first := _recalled(parts, claim)) is not None:
+            return first
+        _check_user(parts, user_id)
+        if (same := _same_text(parts, namespace, new)) is not None:
+            return versions.written(parts, same, duplicate=True)
+        order = _create_order(parts, new, namespace, actor, _entry(principal, "create", "", str(namespace), decision))
+        _check_tombstones(parts, namespace, order, explicit=explicit)
+        order = replace(order, may_return=explicit, claim=claim, answer=_answer(parts, 201))
+        row = parts.writes.write(order)
+    return versions.written(parts, _waited(parts, row, wait))
+
+
+def get(parts: Parts, principal: Principal, note_id: str) -> MemoryRecord:
+    """One memory with its text as it is in the vault now.
+
+    Raises:
+        NotFound: there is none, or its file is held for a problem or gone.
+    """
+    row = find(parts, principal, note_id, "read")
+    read = parts.files.read(row.path)
+    if read is not None and read.etag != row.etag:  # edited a moment ago: take the edit in first
+        parts.importer.import_paths([row.path], settled=True)
+        row = find(parts, principal, note_id, "read")
+        read = parts.files.read(row.path)
+    if read is None or row.status == HELD:
+        raise _missing(note_id)
+    return record(row, content_of(read.data))
+
+
+def page(parts: Parts, principal: Principal, wanted: NoteFilter, *, limit: int, cursor: str | None) -> Page:
+    """A page of memories, last changed first.
+
+    Raises:
+        Invalid: the limit is out of range, or the cursor is not one of ours.
+    """
+    require(principal, "read", None)
+    most = parts.settings.policy.max_page
+    if not 1 <= limit <= most:
+        raise Invalid(f"`limit` lies between 1 and {most}.", field="limit")
+    with parts.ledger.read() as tx:
+        rows, total = registry.page(tx, wanted, limit=limit + 1, after=_cursor(cursor))
+    shown = rows[:limit]
+    following = _encoded(shown[-1]) if len(rows) > limit else None
+    records: list[MemoryRecord] = []
+    for row in shown:
+        read = parts.files.read(row.path) if row.status != HELD else None
+        records.append(record(row, content_of(read.data) if read else ""))
+    return Page(records, total, following)
+
+
+def update(
+    parts: Parts,
+    principal: Principal,
+    note_id: str,
+    patch: MemoryPatch,
+    precondition: Precondition,
+    *,
+    claim: Claim | None = None,
+    wait: float = 0,
+) -> Written | FirstAnswer:
+    """Change a memory in place: only the asked properties and, if given, the body.
+
+    Raises:
+        ChangedElsewhere: the precondition does not hold; carries the current etag and a diff.
+        NotAllowed: the note is one of the user's own, read-only.
+    """
+    decision = require(principal, "write", None)
+    with parts.importer.lock:
+        if (first := _recalled(parts, claim)) is not None:
+            return first
+        row = _current(parts, principal, note_id, "write")
+        read = parts.files.read(row.path)
+        if read is None:
+            raise _missing(note_id)
+        precondition.check(row, lambda wanted: versions.explain_difference(parts, row, read.data, wanted))
+        data = changed_note(read.data, patch, row, datetime.now(UTC))
+        if data == read.data:
+            return versions.written(parts, row)
+        actor = _actor(principal, patch.user_id, patch.agent_id)
+        entry = _entry(principal, "update", row.note_id, row.namespace, decision)
+        order = Order("update", row.note_id, row.path, row.etag, data, actor, entry, principal.agent_id is None)
+        row = parts.writes.write(replace(order, claim=claim, answer=_answer(parts, 200)))
+    return versions.written(parts, _waited(parts, row, wait))
+
+
+def delete(
+    parts: Parts, principal: Principal, note_id: str, precondition: Precondition, *, claim: Claim | None = None
+) -> Deleted | FirstAnswer:
+    """Forget a memory: its file, its row and its index entry go; hash-only tombstones keep it from coming back.
+
+    Raises:
+        ChangedElsewhere, NotAllowed, NotFound: as for `update`.
+    """
+    decision = require(principal, "delete", None)
+    with parts.importer.lock:
+        if (first := _recalled(parts, claim)) is not None:
+            return first
+        row = _current(parts, principal, note_id, "delete")
+        read = parts.files.read(row.path)
+        precondition.check(
+            row, lambda wanted: versions.explain_difference(parts, row, read.data if read else b"", wanted)
+        )
+        entry = _entry(principal, "delete", row.note_id, row.namespace, decision)
+        order = Order("delete", row.note_id, row.path, row.etag, None, _actor(principal, None, None), entry, False)
+        parts.writes.write(replace(order, claim=claim, answer=_deletion_answer))
+    parts.wake()
+    return Deleted(True, row.note_id, versions.deletion_receipt())
+
+
+def check_owner(found: MemoryRecord, *, user_id: str | None, agent_id: str | None, workspace_id: str | None) -> None:
+    """Where a request names whose memory it wants, another's is answered like a missing one.
+
+    Raises:
+        NotFound: the memory belongs to another user, agent or workspace.
+    """
+    named = ((user_id, found.user_id), (agent_id, found.agent_id), (workspace_id, found.workspace_id))
+    if any(asked is not None and owner is not None and asked != owner for asked, owner in named):
+        raise _missing(found.id)
+
+
+def find(parts: Parts, principal: Principal, note_id: str, action: str) -> NoteRow:
+    """The registry row of a memory that the principal may see.
+
+    Raises:
+        NotFound: there is none, or none for this principal.
+    """
+    with parts.ledger.read() as tx:
+        row = registry.note(tx, note_id)
+    if row is None:
+        raise _missing(note_id)
+    require(principal, "read" if action == "read" else "write", row.namespace)
+    return row
+
+
+def _current(parts: Parts, principal: Principal, note_id: str, action: str) -> NoteRow:
+    """The row of a memory that may be written, after taking in what a person changed meanwhile."""
+    row = find(parts, principal, note_id, action)
+    parts.importer.import_paths([row.path], settled=True)
+    row = find(parts, principal, note_id, action)
+    if row.read_only:
+        raise NotAllowed(
+            "This is a note of the person's own vault; the gateway only reads it.",
+            file=row.path,
+            advice="Edit it in Obsidian.",
+        )
+    if row.status == HELD:
+        raise BadNote("The note has a problem that a person must mend first; see /v1/problems.", file=row.path)
+    return row
+
+
+def _create_order(parts: Parts, new: NewMemory, namespace: Namespace, actor: Actor, entry: AuditEntry) -> Order:
+    memory_id = new_memory_id()
+    name = file_name_for(new.summary or new.content, memory_id)
+    path = note_path(namespace, name, owner=parts.settings.vault.owner)
+    data = new_note(new, namespace, memory_id, datetime.now(UTC))
+    return Order("create", memory_id, path, None, data, actor, replace(entry, target_id=memory_id), may_return=False)
+
+
+def _check_tombstones(parts: Parts, namespace: Namespace, order: Order, *, explicit: bool) -> None:
+    if explicit:
+        return
+    text = content_hash(content_of(order.data or b""))
+    with parts.ledger.read() as tx:
+        if tombstones.buried(tx, str(namespace), content_hash=text):
+            raise Tombstoned(
+                "This text was forgotten on request and may not come back by this way.",
+                field="content",
+                advice="A user can write it again explicitly: source `manual`.",
+            )
+
+
+def _same_text(parts: Parts, namespace: Namespace, new: NewMemory) -> NoteRow | None:
+    with parts.ledger.read() as tx:
+        row = registry.same_text(tx, str(namespace), content_hash(new.content))
+    if row is None or row.memory_type != new.memory_type:
+        return None
+    read = parts.files.read(row.path)
+    return row if read is not None and read.etag == row.etag else None
+
+
+def _check_user(parts: Parts, user_id: str) -> None:
+    with parts.ledger.read() as tx:
+        if identities.user(tx, user_id) is None:
+            raise NotFound(f"There is no user {user_id!r}.", field="user_id", advice="Make the user: POST /v1/users.")
+
+
+def _recalled(parts: Parts, claim: Claim | None) -> FirstAnswer | None:
+    if claim is None:
+        return None
+    with parts.ledger.read() as tx:
+        return idempotency.recall(tx, claim)
+
+
+def _answer(parts: Parts, status: int) -> Callable[[NoteRow], tuple[int, dict[str, Any]]]:
+    return lambda row: (status, asdict(versions.fresh(row, parts)))
+
+
+def _deletion_answer(row: NoteRow) -> tuple[int, dict[str, Any]]:
+    return 200, versions.deletion_answer(row)
+
+
+def _waited(parts: Parts, row: NoteRow, wait: float) -> NoteRow:
+    parts.wake()
+    if wait <= 0:
+        return row
+    parts.feed.wait_searchable(row.note_id, wait)
+    with parts.ledger.read() as tx:
+        return registry.note(tx, row.note_id) or row
+
+
+def _actor(principal: Principal, user_id: str | None, agent_id: str | None) -> Actor:
+    """Who is named as the author of the commit: the agent, else the user, else the key."""
+    agent, user = principal.agent_id or agent_id, principal.user_id or user_id
+    if agent:
+        return Actor("agent", agent, f"{agent}@agents.memory.local", f"agent:{agent}")
+    if user:
+        return Actor("user", user, f"{user}@users.memory.local", f"user:{user}")
+    return Actor("user", "administrator", "admin@memory.local", "admin")
+
+
+def _entry(principal: Principal, action: str, note_id: str, namespace: str, decision: Decision) -> AuditEntry:
+    return AuditEntry(
+        action=action,
+        target_type="memory",
+        target_id=note_id,
+        namespace=namespace,
+        decision="allow",
+        reason=decision.reason,
+        request_id=principal.request_id,
+        key_id=principal.key_id,
+        actor_user_id=principal.user_id,
+        actor_agent_id=principal.agent_id,
+    )
+
+
+def _missing(note_id: str) -> NotFound:
+    return NotFound(f"There is no memory {note_id!r}.", field="memory_id")
+
+
+def _encoded(row: NoteRow) -> str:
+    return base64.urlsafe_b64encode(json.dumps([row.updated_at, row.note_id]).encode("ascii")).decode("ascii")
+
+
+def _cursor(text: str | None) -> tuple[int, str] | None:
+    if text is None:
+        return None
+    try:
+        at, note_id = json.loads(base64.urlsafe_b64decode(text.encode("ascii")))
+        return int(at), str(note_id)
+    except (ValueError, TypeError, binascii.Error, UnicodeError):
+        raise Invalid("The cursor is not one of ours.", field="cursor", advice="Use `next_cursor` of a page.") from None

@@ -1,0 +1,51 @@
+"""The opened parts that services work with, as one value. Made in `gateway.bootstrap`."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from gateway.config import Settings
+from gateway.importer.commits import Committer
+from gateway.importer.importer import Importer
+from gateway.importer.indexing import IndexFeed
+from gateway.importer.watch import Watcher
+from gateway.importer.write import WriteRoad
+from gateway.ledger import Ledger
+from gateway.vault.files import VaultFiles
+from gateway.vault.history import History
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far a long job has come."""
+
+    job: str | None = None
+    done: int = 0
+    total: int = 0
+    error: str | None = None
+
+
+@dataclass(slots=True)
+class Parts:
+    """Ledger, vault, history, importer, writes, index: open, and belonging together.
+
+    `feed` is replaced as a whole when a rebuilt index takes over.
+    """
+
+    settings: Settings
+    ledger: Ledger
+    files: VaultFiles
+    history: History
+    importer: Importer
+    writes: WriteRoad
+    committer: Committer
+    feed: IndexFeed
+    watcher: Watcher | None = None
+    embedding_note: str | None = None
+    scanned: threading.Event = field(default_factory=threading.Event)
+    last_scan_at: float | None = None
+    vault_error: str | None = None
+    rebuild: Progress = field(default_factory=Progress)
+    wake: Callable[[], None] = lambda: None

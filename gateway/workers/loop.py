@@ -1,0 +1,172 @@
+"""The background threads: import, index, vectors, git, upkeep. Each may fail without the others."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+from gateway import log
+from gateway.access.authenticate import Authenticator
+from gateway.errors import GatewayError
+from gateway.importer import problems_note
+from gateway.importer.importer import ImportReport
+from gateway.importer.watch import Watcher
+from gateway.ledger import idempotency
+from gateway.ledger.database import now_ms
+from gateway.services.parts import Parts
+
+_LOG = log.get("workers")
+_UPKEEP_SECONDS = 30.0
+_IDLE_SECONDS = 1.0
+
+
+class Worker:
+    """A thread that runs a step whenever it is woken, and at least every `interval()` seconds."""
+
+    def __init__(self, name: str, step: Callable[[], None], interval: Callable[[], float]) -> None:
+        self._step = step
+        self._interval = interval
+        self._wake = threading.Event()
+        self._stopping = False
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def wake(self) -> None:
+        """Run the step soon."""
+        self._wake.set()
+
+    def stop(self, seconds: float) -> None:
+        """Let the present step end, and wait that long for it."""
+        self._stopping = True
+        self._wake.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout=seconds)
+
+    def _run(self) -> None:
+        while not self._stopping:
+            try:
+                self._step()
+            except GatewayError as error:
+                _LOG.warning(
+                    "a background step failed and will be tried again", step=self._thread.name, reason=str(error)
+                )
+                self._wake.wait(_IDLE_SECONDS)
+            except Exception:
+                _LOG.exception("a background step failed and will be tried again", step=self._thread.name)
+                self._wake.wait(_IDLE_SECONDS)
+            self._wake.wait(self._interval())
+            self._wake.clear()
+
+
+class Workers:
+    """All background threads of one gateway."""
+
+    def __init__(self, parts: Parts, authenticator: Authenticator) -> None:
+        self._parts = parts
+        self._authenticator = authenticator
+        self._changed: set[str] = set()
+        self._changed_lock = threading.Lock()
+        self._next_scan = 0.0
+        self._next_upkeep = 0.0
+        self._problems_changed = True
+        self._stopping = False
+        settings = parts.settings
+        self._import = Worker("import", self._import_step, self._import_interval)
+        self._index = Worker("index", self._index_step, lambda: _IDLE_SECONDS)
+        self._embed = Worker("embed", self._embed_step, lambda: 2.0)
+        self._git = Worker("git", self._git_step, lambda: settings.git.batch_seconds)
+        self._all = [self._import, self._index, self._embed, self._git]
+        parts.importer.on_change = self._on_change
+        parts.wake = self._index.wake
+        if settings.watch.enabled:
+            staging = parts.files.staging
+            parts.watcher = Watcher(
+                parts.files.root, staging / "canary", self._hear, canary_seconds=settings.watch.canary_seconds
+            )
+
+    def start(self) -> None:
+        """Start listening and working."""
+        if self._parts.watcher is not None:
+            self._parts.watcher.start()
+        for worker in self._all:
+            worker.start()
+
+    def stop(self, seconds: float = 20.0) -> None:
+        """Stop all threads, each within a bound; what is left waits in the ledger."""
+        self._stopping = True
+        if self._parts.watcher is not None:
+            self._parts.watcher.stop()
+        for worker in self._all:
+            worker.stop(seconds)
+        self._authenticator.flush()
+
+    def _hear(self, paths: set[str]) -> None:
+        with self._changed_lock:
+            self._changed |= paths
+        self._import.wake()
+
+    def _on_change(self, report: ImportReport) -> None:
+        self._problems_changed |= report.problems_changed
+        self._index.wake()
+
+    def _import_interval(self) -> float:
+        soonest = min(self._parts.importer.later.values(), default=None) if self._parts.importer.later else None
+        left = self._next_scan - time.monotonic()
+        if soonest is not None:
+            left = min(left, (soonest - now_ms()) / 1000)
+        return max(0.005, left)
+
+    def _import_step(self) -> None:
+        with self._changed_lock:
+            changed, self._changed = self._changed, set()
+        importer = self._parts.importer
+        if time.monotonic() >= self._next_scan or len(changed) > 1_000:
+            self._scan()
+            changed |= {path for path in changed if not path.endswith(".md")}
+        paths = [*changed, *importer.due_paths()]
+        if paths:
+            importer.import_paths(paths)
+
+    def _scan(self) -> None:
+        parts = self._parts
+        self._next_scan = time.monotonic() + parts.settings.watch.scan_seconds
+        try:
+            parts.importer.scan(settled=not parts.scanned.is_set())
+            parts.vault_error = None
+        except GatewayError as error:
+            if parts.vault_error is None:
+                _LOG.warning("the vault cannot be scanned", reason=str(error))
+            parts.vault_error = str(error)
+            return
+        parts.last_scan_at = time.time()
+        if not parts.scanned.is_set():
+            parts.scanned.set()
+            _LOG.info("first scan done", notes=len(parts.importer.seen))
+
+    def _index_step(self) -> None:
+        feed = self._parts.feed
+        if feed.feed():
+            self._embed.wake()
+        if feed.needs_optimise():
+            feed.optimise()
+
+    def _embed_step(self) -> None:
+        self._parts.feed.fill_vectors(keep_going=lambda: not self._stopping)
+
+    def _git_step(self) -> None:
+        parts = self._parts
+        if self._problems_changed and parts.scanned.is_set():
+            self._problems_changed = False
+            problems_note.update(parts.importer)
+        parts.committer.flush()
+        if time.monotonic() >= self._next_upkeep:
+            self._next_upkeep = time.monotonic() + _UPKEEP_SECONDS
+            parts.writes.settle_spares()
+            parts.history.upkeep()
+            self._authenticator.flush()
+            with parts.ledger.write() as tx:
+                idempotency.expire(tx, now_ms() - parts.settings.policy.idempotency_hours * 3_600_000)

@@ -7,7 +7,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -79,7 +79,7 @@ class _Target:
 
 
 @contextmanager
-def _target(settings: Settings) -> Iterator[_Target]:
+def _target(settings: Settings) -> Generator[_Target]:
     server = running_server(settings)
     if server is not None:
         yield _Remote(server)

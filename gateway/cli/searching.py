@@ -30,7 +30,8 @@ def search(data_dir: Path | None, *, user_id: str | None, limit: int, mode: Any,
     """Find memories."""
     with errors_in_words():
         settings = settings_for(data_dir)
-        wanted = Search(query=query, user_id=user_id or settings.vault.owner, limit=limit, mode=mode)
+        asked = {"query": query, "user_id": user_id or settings.vault.owner, "limit": limit, "mode": mode}
+        wanted = Search.model_validate(asked)
         answer = _ask(settings, wanted)
         if as_json:
             out.print_json(json.dumps(answer, ensure_ascii=False))

@@ -50,6 +50,7 @@ def serve(gateway: Gateway, *, ready: Callable[[str], None]) -> None:
     config = uvicorn.Config(
         build(gateway),
         log_config=None,
+        log_level="warning",
         access_log=False,
         lifespan="on",
         timeout_graceful_shutdown=10,

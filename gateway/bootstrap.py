@@ -10,7 +10,7 @@ from pathlib import Path
 from gateway import log
 from gateway.access.authenticate import Authenticator
 from gateway.config import Settings
-from gateway.errors import GatewayError
+from gateway.errors import GatewayError, GitTrouble
 from gateway.importer.commits import Committer
 from gateway.importer.importer import Importer
 from gateway.importer.indexing import IndexFeed
@@ -20,12 +20,13 @@ from gateway.importer.write import WriteRoad
 from gateway.index.embed import Embedder, EmbeddingConfig, OpenedEmbedder, open_embedder
 from gateway.index.store import Index
 from gateway.ledger import Ledger, identities, keys, meta, registry
+from gateway.ledger.database import now_ms
 from gateway.notes.namespace import STARTER_FOLDERS
 from gateway.services.parts import Parts
 from gateway.services.search import QueryVectors
 from gateway.starter import starter_vault
 from gateway.vault.files import VaultFiles
-from gateway.vault.history import History
+from gateway.vault.history import COMMITTER, Change, Commit, History
 from gateway.vault.lock import DirectoryLock
 from gateway.workers.loop import Workers
 
@@ -94,9 +95,10 @@ def open_gateway(settings: Settings, *, embedder: Embedder | None = None) -> Gat
 def _open(settings: Settings, embedder: Embedder | None, locks: list[DirectoryLock]) -> Gateway:
     ledger = Ledger.open(settings.ledger)
     root = settings.vault_root
-    _prepare_vault(root, ledger)
+    copied = _prepare_vault(root, ledger)
     history = History(root)
     history.ensure()
+    _commit_starter(history, root, copied)
     staging = history.staging()
     locks.append(DirectoryLock(staging))
     files = VaultFiles(root, staging, max_bytes=settings.vault.max_note_bytes)
@@ -121,7 +123,7 @@ def _open(settings: Settings, embedder: Embedder | None, locks: list[DirectoryLo
     return Gateway(parts, authenticator, QueryVectors(), Workers(parts, authenticator), first_key, locks)
 
 
-def _prepare_vault(root: Path, ledger: Ledger) -> None:
+def _prepare_vault(root: Path, ledger: Ledger) -> list[str]:
     """Give a new vault its folders and first notes; touch nothing that is there, fill no vault that lost its notes."""
     root.mkdir(parents=True, exist_ok=True)
     with ledger.read() as tx:
@@ -130,20 +132,32 @@ def _prepare_vault(root: Path, ledger: Ledger) -> None:
         _LOG.warning(
             "the vault is empty, but notes are known: is its disk mounted? Nothing is made in it", vault=str(root)
         )
-        return
+        return []
     for folder in STARTER_FOLDERS:
         (root / folder).mkdir(parents=True, exist_ok=True)
-    if known is None:
-        _copy_missing(starter_vault(), root)
+    return _copy_missing(starter_vault(), root) if known is None else []
 
 
-def _copy_missing(source: Path, target: Path) -> None:
+def _copy_missing(source: Path, target: Path) -> list[str]:
+    copied: list[str] = []
     for entry in sorted(source.rglob("*")):
-        if entry.is_file():
-            place = target / entry.relative_to(source)
-            if not place.exists():
-                place.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(entry, place)
+        place = target / entry.relative_to(source)
+        if entry.is_file() and not place.exists():
+            place.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(entry, place)
+            copied.append(entry.relative_to(source).as_posix())
+    return copied
+
+
+def _commit_starter(history: History, root: Path, copied: list[str]) -> None:
+    """The first commit of a new vault: the files it begins with, and nothing else."""
+    if not copied:
+        return
+    changes = tuple(Change(path, (root / path).read_bytes()) for path in copied)
+    try:
+        history.commit([Commit(*COMMITTER, now_ms(), "Begin the vault\n", changes)])
+    except GitTrouble as error:
+        _LOG.warning("the vault's first files are not committed yet", reason=str(error))
 
 
 def _embedding(settings: Settings) -> EmbeddingConfig:

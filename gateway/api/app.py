@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from importlib.resources import files as package_files
 from typing import Any
 
-from litestar import Litestar, Response
+from litestar import Litestar, Response, Router
 from litestar.config.app import AppConfig
 from litestar.datastructures import State
 from litestar.openapi.config import OpenAPIConfig
@@ -16,7 +16,7 @@ from litestar.static_files import create_static_files_router  # pyright: ignore[
 
 from gateway import __version__
 from gateway.api import memories, operations
-from gateway.api.headers import HostGuard
+from gateway.api.headers import HostGuard, authenticated
 from gateway.api.metrics import MeteredApp, Metrics
 from gateway.api.problems import HANDLERS
 from gateway.bootstrap import Gateway
@@ -37,9 +37,9 @@ def create_app(gateway: Gateway, *, lifespan: Sequence[Any] = ()) -> Litestar:
         return MeteredApp(app, metrics)
 
     return Litestar(
-        route_handlers=[*memories.ROUTES, *operations.ROUTES, _assets()],
+        route_handlers=[_keyed(memories.ROUTES), _keyed(operations.ROUTES), *operations.OPEN_ROUTES, _assets()],
         exception_handlers=HANDLERS,
-        middleware=[metered, guarded],
+        middleware=[guarded, metered],
         openapi_config=_openapi(),
         request_max_body_size=settings.policy.max_body_bytes,
         state=State({"gateway": gateway, "metrics": metrics}),
@@ -47,6 +47,10 @@ def create_app(gateway: Gateway, *, lifespan: Sequence[Any] = ()) -> Litestar:
         after_request=_name_request,
         on_app_init=[_quiet],
     )
+
+
+def _keyed(routes: Sequence[Any]) -> Router:
+    return Router("/", route_handlers=list(routes), guards=[authenticated])
 
 
 async def _name_request(response: Response[Any]) -> Response[Any]:

@@ -10,6 +10,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from litestar import Request
+from litestar.connection import ASGIConnection
+from litestar.handlers import BaseRouteHandler
 from litestar.types import ASGIApp, Receive, Scope, Send
 
 from gateway.access.principal import Principal
@@ -33,8 +35,24 @@ def principal_of(request: Request[Any, Any, Any]) -> Principal:
     Raises:
         NotAuthenticated: no valid key.
     """
-    gateway = gateway_of(request)
-    return gateway.authenticator.principal(request.headers.get("authorization"), request.state.get("request_id"))
+    known = request.scope["state"].get("principal")
+    return known if isinstance(known, Principal) else _authenticated(request)
+
+
+def authenticated(connection: ASGIConnection[Any, Any, Any, Any], _handler: BaseRouteHandler) -> None:
+    """A guard: nothing of a request is read before its key is known.
+
+    Raises:
+        NotAuthenticated: no valid key.
+    """
+    connection.scope["state"]["principal"] = _authenticated(connection)
+
+
+def _authenticated(connection: ASGIConnection[Any, Any, Any, Any]) -> Principal:
+    gateway: Gateway = connection.app.state["gateway"]
+    return gateway.authenticator.principal(
+        connection.headers.get("authorization"), connection.scope["state"].get("request_id")
+    )
 
 
 def wait_seconds(request: Request[Any, Any, Any], wait: str | None) -> float:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from litestar import Request, Response, delete, get, patch, post
 from litestar.concurrency import sync_to_thread
-from litestar.params import Parameter
+from litestar.params import FromPath, FromQuery, HeaderParameter, JSONBody, QueryParameter
 
 from gateway.api.headers import claim_of, gateway_of, principal_of, wait_seconds
 from gateway.ledger.idempotency import FirstAnswer
@@ -20,12 +20,14 @@ from gateway.services.requests import MemoryPatch, NewMemory, Precondition, Sear
 from gateway.services.versions import VersionRecord
 
 Http = Request[Any, Any, Any]
-IfMatch = Annotated[str | None, Parameter(header="If-Match", description='The etag the change is based on: "<etag>".')]
-Prefer = Annotated[str | None, Parameter(header="Prefer", description="`wait=N`: wait up to N seconds.")]
-IdempotencyKey = Annotated[
-    str | None, Parameter(header="Idempotency-Key", description="A retried request with the same key is done once.")
+IfMatch = Annotated[
+    str | None, HeaderParameter(name="If-Match", description='The etag the change is based on: "<etag>".')
 ]
-Wait = Annotated[str | None, Parameter(query="wait", description="Seconds, or `searchable`.")]
+Prefer = Annotated[str | None, HeaderParameter(name="Prefer", description="`wait=N`: wait up to N seconds.")]
+IdempotencyKey = Annotated[
+    str | None, HeaderParameter(name="Idempotency-Key", description="A retried request with the same key is done once.")
+]
+Wait = Annotated[str | None, QueryParameter(name="wait", description="Seconds, or `searchable`.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,11 @@ class HistoryAnswer:
 
 @post("/v1/memory", status_code=201)
 async def create_memory(
-    request: Http, data: NewMemory, prefer: Prefer = None, idempotency_key: IdempotencyKey = None, wait: Wait = None
+    request: Http,
+    data: JSONBody[NewMemory],
+    prefer: Prefer = None,
+    idempotency_key: IdempotencyKey = None,
+    wait: Wait = None,
 ) -> Response[Written]:
     """Write a memory. 201 for a new one; 200 where the same text is there already."""
     del prefer, idempotency_key  # read from the request, named here for the documentation
@@ -55,15 +61,15 @@ async def create_memory(
 def list_memories(
     request: Http,
     *,
-    namespace: str | None = None,
-    user_id: str | None = None,
-    agent_id: str | None = None,
-    workspace_id: str | None = None,
-    memory_type: str | None = None,
-    status: str | None = "active",
-    tag: str | None = None,
-    limit: Annotated[int, Parameter(ge=1)] = 50,
-    cursor: str | None = None,
+    namespace: FromQuery[str | None] = None,
+    user_id: FromQuery[str | None] = None,
+    agent_id: FromQuery[str | None] = None,
+    workspace_id: FromQuery[str | None] = None,
+    memory_type: FromQuery[str | None] = None,
+    status: FromQuery[str | None] = "active",
+    tag: FromQuery[str | None] = None,
+    limit: Annotated[int, QueryParameter(ge=1)] = 50,
+    cursor: FromQuery[str | None] = None,
 ) -> Page:
     """A page of memories, last changed first. `status=any` lists all of them."""
     principal = principal_of(request)
@@ -86,10 +92,10 @@ def list_memories(
 @get("/v1/memory/{memory_id:str}", sync_to_thread=True)
 def get_memory(
     request: Http,
-    memory_id: str,
-    user_id: str | None = None,
-    agent_id: str | None = None,
-    workspace_id: str | None = None,
+    memory_id: FromPath[str],
+    user_id: FromQuery[str | None] = None,
+    agent_id: FromQuery[str | None] = None,
+    workspace_id: FromQuery[str | None] = None,
 ) -> Response[MemoryRecord]:
     """One memory with its text; where ids are given, the memory must be theirs."""
     found = memories.get(gateway_of(request).parts, principal_of(request), memory_id)
@@ -100,13 +106,13 @@ def get_memory(
 @patch("/v1/memory/{memory_id:str}")
 async def change_memory(
     request: Http,
-    memory_id: str,
-    data: MemoryPatch,
+    memory_id: FromPath[str],
+    data: JSONBody[MemoryPatch],
     *,
     if_match: IfMatch = None,
     prefer: Prefer = None,
     idempotency_key: IdempotencyKey = None,
-    version: int | None = None,
+    version: FromQuery[int | None] = None,
     wait: Wait = None,
 ) -> Response[Written]:
     """Change a memory in place. Needs `If-Match`, or `version` in body or query."""
@@ -124,10 +130,10 @@ async def change_memory(
 @delete("/v1/memory/{memory_id:str}", status_code=200)
 async def delete_memory(
     request: Http,
-    memory_id: str,
+    memory_id: FromPath[str],
     if_match: IfMatch = None,
     idempotency_key: IdempotencyKey = None,
-    version: int | None = None,
+    version: FromQuery[int | None] = None,
 ) -> Response[Deleted]:
     """Forget a memory. Needs `If-Match` or `version`."""
     del idempotency_key
@@ -141,21 +147,21 @@ async def delete_memory(
 
 
 @get("/v1/memory/{memory_id:str}/history", sync_to_thread=True)
-def memory_history(request: Http, memory_id: str, diff: bool = False) -> HistoryAnswer:
+def memory_history(request: Http, memory_id: FromPath[str], diff: FromQuery[bool] = False) -> HistoryAnswer:
     """All versions of a memory, newest first; with `diff=true` what each of them changed."""
     found = versions.history(gateway_of(request).parts, principal_of(request), memory_id, with_diff=diff)
     return HistoryAnswer(memory_id, found)
 
 
 @get("/v1/memory/{memory_id:str}/receipt", sync_to_thread=True)
-def memory_receipt(request: Http, memory_id: str) -> Response[Written]:
+def memory_receipt(request: Http, memory_id: FromPath[str]) -> Response[Written]:
     """How far the newest version has come: file, ledger, commit, keywords, vector."""
     found = versions.receipt(gateway_of(request).parts, principal_of(request), memory_id)
     return Response(found, headers={"ETag": f'"{found.etag}"'})
 
 
 @post("/v1/memory/search", status_code=200, sync_to_thread=True)
-def search_memories(request: Http, data: Search) -> SearchAnswer:
+def search_memories(request: Http, data: JSONBody[Search]) -> SearchAnswer:
     """Find memories by keywords and meaning."""
     gateway = gateway_of(request)
     return search.search(gateway.parts, gateway.query_vectors, principal_of(request), data)

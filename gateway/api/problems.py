@@ -101,6 +101,12 @@ def handle_http_error(request: Request[Any, Any, Any], error: HTTPException) -> 
     return _answer(document, dict(error.headers or {}))
 
 
+def handle_recursion(request: Request[Any, Any, Any], _error: RecursionError) -> Response[Any]:
+    """Answer JSON that is nested too deeply to be read."""
+    error = errors.Invalid("The JSON is nested too deeply.", advice="See /schema for what this route takes.")
+    return _answer(problem(error, request.url.path), {})
+
+
 def handle_unexpected(request: Request[Any, Any, Any], error: Exception) -> Response[Any]:
     """Answer what should not have happened, without its details; they are in the log."""
     _LOG.exception("unexpected error", path=request.url.path, error=type(error).__name__)
@@ -115,7 +121,8 @@ def handle_unexpected(request: Request[Any, Any, Any], error: Exception) -> Resp
 
 
 def _answer(document: dict[str, Any], headers: dict[str, str]) -> Response[Any]:
-    return Response(document, status_code=document["status"], media_type=MEDIA_TYPE, headers=headers)
+    given = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"} | headers
+    return Response(document, status_code=document["status"], media_type=MEDIA_TYPE, headers=given)
 
 
 def _fields(extra: Any) -> list[dict[str, str | None]]:
@@ -135,5 +142,6 @@ HANDLERS: Any = {
     GatewayError: handle_gateway_error,
     ValidationException: handle_validation,
     HTTPException: handle_http_error,
+    RecursionError: handle_recursion,
     Exception: handle_unexpected,
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime
+from pathlib import PurePosixPath
 
 from gateway.importer.places import Place
 from gateway.index.schema import IndexedNote
@@ -65,7 +66,7 @@ def note_row(
         workspace_id=namespace.workspace_id,
         session_id=previous.session_id if previous else None,
         memory_type=fields.type or _type_of(place),
-        title=title_of(parsed, place.path),
+        title=_title(parsed, place, note_id, fields.summary),
         summary=fields.summary or summary_of(parsed),
         tags=list(fields.tags),
         importance=fields.importance,
@@ -130,6 +131,15 @@ def indexed_note(row: NoteRow, parsed: ParsedNote) -> IndexedNote:
 def claimed_fields(parsed: ParsedNote) -> MemoryFields:
     """What a note says of itself."""
     return read_fields(parsed)[0]
+
+
+def _title(parsed: ParsedNote, place: Place, note_id: str, summary: str | None) -> str:
+    """The note's heading or name; the mark that the gateway's own file names end with is no part of a title."""
+    title = title_of(parsed, place.path)
+    mark = f" {note_id[-6:]}"
+    if place.path.endswith(f"{mark}.md") and title == PurePosixPath(place.path).stem:
+        return summary or title.removesuffix(mark)
+    return title
 
 
 def _type_of(place: Place) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from gateway.index.schema import INDEX_FORMAT
+from gateway.index.schema import table_name_of
+from gateway.index.store import etags_in
 from gateway.index.table import Database
 
 
@@ -13,10 +14,5 @@ def indexed_etags(uri: str, slug: str, generation: int) -> dict[str, str] | None
         slug: the embedding identity's slug, `none` for keywords only.
     """
     database = Database(uri)
-    name = f"chunks_{slug}_f{INDEX_FORMAT}_g{generation}"
-    if name not in database.names():
-        return None
-    found: dict[str, str] = {}
-    for batch in database.open(name).scan(["note_id", "etag"]):
-        found.update(zip(batch.column("note_id").to_pylist(), batch.column("etag").to_pylist(), strict=True))
-    return found
+    name = table_name_of(slug, generation)
+    return etags_in(database.open(name)) if name in database.names() else None

@@ -61,7 +61,12 @@ class IndexedNote:
 
 def table_name(identity: EmbeddingIdentity | None, generation: int) -> str:
     """Name of the chunks table of a model, in this format."""
-    return f"chunks_{identity.slug if identity else 'none'}_f{INDEX_FORMAT}_g{generation}"
+    return table_name_of(identity.slug if identity else "none", generation)
+
+
+def table_name_of(slug: str, generation: int) -> str:
+    """The same, where only the model's slug is known (`none` for keywords only)."""
+    return f"chunks_{slug}_f{INDEX_FORMAT}_g{generation}"
 
 
 def chunks_schema(dimension: int | None) -> Any:

@@ -168,12 +168,7 @@ class Index:
 
     def note_etags(self) -> dict[str, str]:
         """The etag of every indexed note; `TORN_ETAG` for one that must be written again."""
-        etags: dict[str, str] = {}
-        writes: dict[str, str] = {}
-        for note_id, etag, write_id in self._values("note_id", "etag", "write_id"):
-            torn = writes.setdefault(note_id, write_id) != write_id
-            etags[note_id] = TORN_ETAG if torn else etags.get(note_id, etag)
-        return etags
+        return etags_in(self.table)
 
     def counts(self, namespaces: Sequence[str] | None = None) -> list[NamespaceCount]:
         """Notes and vectors of each namespace, by name."""
@@ -263,8 +258,22 @@ class Index:
         return self._known
 
     def _values(self, *columns: str, where: str | None = None) -> Iterator[tuple[str, ...]]:
-        for batch in self.table.scan(columns, where):
-            yield from zip(*(batch[column].to_pylist() for column in columns), strict=True)
+        yield from _values_in(self.table, *columns, where=where)
+
+
+def etags_in(table: Table) -> dict[str, str]:
+    """The etag of every note in a chunks table; `TORN_ETAG` for one whose rows come from two writes."""
+    etags: dict[str, str] = {}
+    writes: dict[str, str] = {}
+    for note_id, etag, write_id in _values_in(table, "note_id", "etag", "write_id"):
+        torn = writes.setdefault(note_id, write_id) != write_id
+        etags[note_id] = TORN_ETAG if torn else etags.get(note_id, etag)
+    return etags
+
+
+def _values_in(table: Table, *columns: str, where: str | None = None) -> Iterator[tuple[str, ...]]:
+    for batch in table.scan(columns, where):
+        yield from zip(*(batch[column].to_pylist() for column in columns), strict=True)
 
 
 def _state(note: IndexedNote, rows: Sequence[Row]) -> NoteState:

@@ -28,6 +28,8 @@ _UNSPACED = (
 )
 _UNSPACED_RUN = re.compile(f"([{_UNSPACED}]+)")
 _UNSPACED_CHARACTER = re.compile(f"[{_UNSPACED}]")
+# What a model spells with at least one token a character: the above, emoji, arrows and other symbols.
+_DENSE_CHARACTER = re.compile(f"[{_UNSPACED}\u2190-\u2bff\U00010000-\U0010ffff]")
 # Accents, Arabic vowel signs and tatweel, Hebrew points: people leave them out when they type.
 _OPTIONAL_MARKS = re.compile("[\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670]+")
 _POSSESSIVE = re.compile(r"['’]s\b")
@@ -56,18 +58,18 @@ def query_tokens(text: str) -> str:
 
 
 def count_tokens(text: str) -> int:
-    """Estimate how many tokens a language model sees: one a CJK character, one for four ASCII characters of words.
+    """Estimate how many tokens a language model sees: one a CJK character or emoji, one for four ASCII characters.
 
     Subadditive: the estimate of joined texts is at most the sum of theirs.
     """
     words = text.split()
     visible = sum(map(len, words))
-    unspaced = len(_UNSPACED_CHARACTER.findall(text))
+    dense = len(_DENSE_CHARACTER.findall(text))
     ascii_visible = len("".join(words).encode("ascii", "ignore"))
-    other = visible - unspaced - ascii_visible
+    other = visible - dense - ascii_visible
     spelled = -(-ascii_visible // 4) + -(-other // 2)
-    spaced_words = len(words) if not unspaced else 0
-    return unspaced + max(spelled, spaced_words)
+    spaced_words = len(words) if not dense else 0
+    return dense + max(spelled, spaced_words)
 
 
 def fold(text: str) -> str:

@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 from gateway.access.principal import Principal
 from gateway.access.rules import require
 from gateway.errors import EmbeddingFailed, GatewayError, Invalid, NotFound
-from gateway.index.embed import Embedder, embed_query_within
-from gateway.index.schema import Vector
+from gateway.index.embed import Embedder, Vector, embed_query_within
 from gateway.index.scope import Scope
 from gateway.index.search import Hit, SearchRequest, SearchResult
 from gateway.index.search import search as search_index

@@ -35,7 +35,7 @@ class Health:
     version: str
     folders: list[FolderHealth] | None = None
     watcher: dict[str, Any] | None = None
-    queue: dict[str, int] | None = None
+    queue: dict[str, int | None] | None = None
     git: dict[str, Any] | None = None
     index: dict[str, Any] | None = None
     problems: int | None = None
@@ -72,7 +72,12 @@ def health(parts: Parts, principal: Principal, version: str) -> Health:
         version=version,
         folders=folders if parts.scanned.is_set() else None,
         watcher=_watcher(parts),
-        queue={"files": len(parts.importer.later), **pending, "commits": waiting},
+        queue={
+            "files": len(parts.importer.later),
+            **pending,
+            "vectors": pending["vectors"] if vectors else None,
+            "commits": waiting,
+        },
         git={"waits": parts.committer.trouble, "head": parts.history.head(), "pending": waiting},
         index=_index(parts),
         problems=len(listed),

@@ -10,7 +10,8 @@ import pytest
 from gateway.errors import BadSettings, EmbeddingFailed
 from gateway.index import embed_local
 from gateway.index.embed import EmbeddingConfig, EmbeddingIdentity, embed_query_within, open_embedder
-from gateway.index.embed_local import MAX_CHARACTERS, LocalEmbedder, find_model, prepared
+from gateway.index.embed_local import MAX_CHARACTERS, MAX_TOKENS, LocalEmbedder, find_model, prepared
+from gateway.index.tokens import count_tokens
 
 
 @pytest.fixture(scope="module")
@@ -47,9 +48,10 @@ def test_the_identity_names_the_weights_and_fits_a_table_name(local: LocalEmbedd
     assert identity.slug.replace("_", "").replace("-", "").isalnum()
 
 
-def test_prepared_text_is_cut_after_it_expanded() -> None:
-    """U+FDFA becomes eighteen characters."""
-    assert len(prepared("\ufdfa" * MAX_CHARACTERS)) == MAX_CHARACTERS
+@pytest.mark.parametrize("text", ["\ufdfa" * MAX_CHARACTERS, "系" * 20_000, "😀" * 20_000, "word " * 20_000])
+def test_prepared_text_is_cut_to_what_the_model_takes(text: str) -> None:
+    """Also where it expanded: U+FDFA becomes eighteen characters."""
+    assert 400 <= count_tokens(prepared(text)) <= MAX_TOKENS + 1
 
 
 def test_a_poison_text_alone_is_lost_from_its_batch(monkeypatch: pytest.MonkeyPatch, tmp_path: object) -> None:

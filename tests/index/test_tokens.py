@@ -87,6 +87,7 @@ def test_the_estimate_counts_a_chinese_character_as_one_and_four_letters_as_one(
     assert count_tokens("系统设置") == 4
     assert count_tokens("a b c") == 3
     assert 4 <= count_tokens("internationalization") <= 6
+    assert count_tokens("😀😀😀") == 3
     assert count_tokens("") == 0
 
 

@@ -22,7 +22,7 @@ from gateway.index.store import Index
 from gateway.ledger import Ledger, identities, keys, meta, registry
 from gateway.ledger.database import now_ms
 from gateway.notes.namespace import STARTER_FOLDERS
-from gateway.services.parts import Parts
+from gateway.importer.parts import Parts
 from gateway.services.search import QueryVectors
 from gateway.starter import starter_vault
 from gateway.vault.files import VaultFiles

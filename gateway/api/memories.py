@@ -52,7 +52,7 @@ async def create_memory(
     claim = await claim_of(request, principal)
     seconds = wait_seconds(request, wait)
     parts = gateway_of(request).parts
-    done = await sync_to_thread(memories.create, parts, principal, data, claim=claim, wait=seconds)
+    done = await sync_to_thread(memories.create, principal, parts, data, claim=claim, wait=seconds)
     created = isinstance(done, Written) and not done.duplicate
     return _written(done, 201 if created else 200, seconds)
 
@@ -86,7 +86,7 @@ def list_memories(
         status=None if status == "any" else status,
         tag=tag,
     )
-    return memories.page(gateway_of(request).parts, principal, wanted, limit=limit, cursor=cursor)
+    return memories.page(principal, gateway_of(request).parts, wanted, limit=limit, cursor=cursor)
 
 
 @get("/v1/memory/{memory_id:str}", sync_to_thread=True)
@@ -98,7 +98,7 @@ def get_memory(
     workspace_id: FromQuery[str | None] = None,
 ) -> Response[MemoryRecord]:
     """One memory with its text; where ids are given, the memory must be theirs."""
-    found = memories.get(gateway_of(request).parts, principal_of(request), memory_id)
+    found = memories.get(principal_of(request), gateway_of(request).parts, memory_id)
     memories.check_owner(found, user_id=user_id, agent_id=agent_id, workspace_id=workspace_id)
     return Response(found, headers={"ETag": f'"{found.etag}"'})
 
@@ -122,7 +122,7 @@ async def change_memory(
     claim = await claim_of(request, principal)
     seconds = wait_seconds(request, wait)
     done = await sync_to_thread(
-        memories.update, gateway_of(request).parts, principal, memory_id, data, precondition, claim=claim, wait=seconds
+        memories.update, principal, gateway_of(request).parts, memory_id, data, precondition, claim=claim, wait=seconds
     )
     return _written(done, 200, seconds)
 
@@ -141,7 +141,7 @@ async def delete_memory(
     precondition = Precondition.of(if_match, version)
     claim = await claim_of(request, principal)
     done = await sync_to_thread(
-        memories.delete, gateway_of(request).parts, principal, memory_id, precondition, claim=claim
+        memories.delete, principal, gateway_of(request).parts, memory_id, precondition, claim=claim
     )
     return _replayed(done) if isinstance(done, FirstAnswer) else Response(done)
 
@@ -149,14 +149,14 @@ async def delete_memory(
 @get("/v1/memory/{memory_id:str}/history", sync_to_thread=True)
 def memory_history(request: Http, memory_id: FromPath[str], diff: FromQuery[bool] = False) -> HistoryAnswer:
     """All versions of a memory, newest first; with `diff=true` what each of them changed."""
-    found = versions.history(gateway_of(request).parts, principal_of(request), memory_id, with_diff=diff)
+    found = versions.history(principal_of(request), gateway_of(request).parts, memory_id, with_diff=diff)
     return HistoryAnswer(memory_id, found)
 
 
 @get("/v1/memory/{memory_id:str}/receipt", sync_to_thread=True)
 def memory_receipt(request: Http, memory_id: FromPath[str]) -> Response[Written]:
     """How far the newest version has come: file, ledger, commit, keywords, vector."""
-    found = versions.receipt(gateway_of(request).parts, principal_of(request), memory_id)
+    found = versions.receipt(principal_of(request), gateway_of(request).parts, memory_id)
     return Response(found, headers={"ETag": f'"{found.etag}"'})
 
 
@@ -164,7 +164,7 @@ def memory_receipt(request: Http, memory_id: FromPath[str]) -> Response[Written]
 def search_memories(request: Http, data: JSONBody[Search]) -> SearchAnswer:
     """Find memories by keywords and meaning."""
     gateway = gateway_of(request)
-    return search.search(gateway.parts, gateway.query_vectors, principal_of(request), data)
+    return search.search(principal_of(request), gateway.parts, gateway.query_vectors, data)
 
 
 def _written(done: Written | FirstAnswer, status: int, waited: float) -> Response[Any]:

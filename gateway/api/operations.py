@@ -84,13 +84,13 @@ class RebuildStarted:
 @post("/v1/users", status_code=201, sync_to_thread=True)
 def create_user(request: Http, data: JSONBody[NewUser]) -> UserRecord:
     """Register a user."""
-    return _user(users.create(gateway_of(request).parts, principal_of(request), data))
+    return _user(users.create(principal_of(request), gateway_of(request).parts, data))
 
 
 @get("/v1/users/{user_id:str}", sync_to_thread=True)
 def get_user(request: Http, user_id: FromPath[str]) -> UserRecord:
     """One user."""
-    return _user(users.get(gateway_of(request).parts, principal_of(request), user_id))
+    return _user(users.get(principal_of(request), gateway_of(request).parts, user_id))
 
 
 @get("/v1/health", sync_to_thread=True)
@@ -100,34 +100,34 @@ def get_health(request: Http) -> Response[Health]:
     if request.headers.get("authorization") is None:
         found = status.brief(parts, __version__)
     else:
-        found = status.health(parts, principal_of(request), __version__)
+        found = status.health(principal_of(request), parts, __version__)
     return Response(found, status_code=200 if found.ready else 503, headers={"Cache-Control": "no-store"})
 
 
 @get("/v1/problems", sync_to_thread=True)
 def list_problems(request: Http) -> Problems:
     """What is wrong with which file, and what to do; the same as `Reviews/Problems.md`."""
-    rows = status.problem_list(gateway_of(request).parts, principal_of(request))
+    rows = status.problem_list(principal_of(request), gateway_of(request).parts)
     return Problems([_problem(row) for row in rows], len(rows))
 
 
 @post("/v1/problems/confirm-deletions", status_code=200, sync_to_thread=True)
 def confirm_deletions(request: Http) -> Confirmed:
     """Confirm that notes which vanished in masses are deleted."""
-    return Confirmed(status.confirm_deletions(gateway_of(request).parts, principal_of(request)).deleted)
+    return Confirmed(status.confirm_deletions(principal_of(request), gateway_of(request).parts).deleted)
 
 
 @post("/v1/import", status_code=200, sync_to_thread=True)
 def import_notes(request: Http, data: JSONBody[ImportBatch]) -> ImportAnswer:
     """Take in up to 200 notes, byte for byte. Repeating it changes nothing."""
-    return ImportAnswer(imports.import_notes(gateway_of(request).parts, principal_of(request), data))
+    return ImportAnswer(imports.import_notes(principal_of(request), gateway_of(request).parts, data))
 
 
 @post("/v1/rebuild", status_code=202)
 async def start_rebuild(request: Http) -> RebuildStarted:
     """Rebuild the index from the vault in the background; the old one serves until then."""
     parts = gateway_of(request).parts
-    rebuild.start(parts, principal_of(request))
+    rebuild.start(principal_of(request), parts)
     return RebuildStarted(True, await sync_to_thread(lambda: parts.feed.index.generation))
 
 

@@ -54,8 +54,8 @@ def rebuild(data_dir: Path | None) -> None:
             with Progress(console=err, transient=True) as progress:
                 task = progress.add_task("Rebuilding", total=None)
                 done = rebuilds.rebuild(
-                    gateway.parts,
                     LOCAL_OPERATOR,
+                    gateway.parts,
                     tell=lambda state: progress.update(task, completed=state.done, total=state.total),
                 )
             out.print(f"rebuilt from {done.total:,} notes")

@@ -110,11 +110,11 @@ class _Local(_Target):
         self._parts = gateway.parts
 
     def notes(self, batch: ImportBatch) -> list[dict[str, Any]]:
-        return [asdict(one) for one in imports.import_notes(self._parts, LOCAL_OPERATOR, batch)]
+        return [asdict(one) for one in imports.import_notes(LOCAL_OPERATOR, self._parts, batch)]
 
     def memory(self, new: NewMemory, key: str) -> bool:
         claim = Claim(LOCAL_OPERATOR.key_id, key, hashlib.sha256(key.encode("ascii")).hexdigest())
-        done = memories.create(self._parts, LOCAL_OPERATOR, new, claim=claim)
+        done = memories.create(LOCAL_OPERATOR, self._parts, new, claim=claim)
         return not getattr(done, "duplicate", True)
 
 

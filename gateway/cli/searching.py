@@ -52,6 +52,6 @@ def _ask(settings: Settings, wanted: Search) -> dict[str, Any]:
     gateway = open_gateway(settings)
     try:
         gateway.settle()
-        return asdict(searches.search(gateway.parts, gateway.query_vectors, LOCAL_OPERATOR, wanted))
+        return asdict(searches.search(LOCAL_OPERATOR, gateway.parts, gateway.query_vectors, wanted))
     finally:
         gateway.close()

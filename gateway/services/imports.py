@@ -17,7 +17,7 @@ from gateway.notes.namespace import Namespace, folder_of, locate, parse_namespac
 from gateway.notes.note import parse
 from gateway.notes.paths import check_vault_path, conflict_copy_of, is_ignored
 from gateway.notes.text import derived_memory_id, etag_of
-from gateway.services.parts import Parts
+from gateway.importer.parts import Parts
 from gateway.services.requests import ImportBatch, ImportedNote
 
 
@@ -31,7 +31,7 @@ class ImportOutcome:
     reason: str | None = None
 
 
-def import_notes(parts: Parts, principal: Principal, batch: ImportBatch) -> list[ImportOutcome]:
+def import_notes(principal: Principal, parts: Parts, batch: ImportBatch) -> list[ImportOutcome]:
     """Copy notes into the folder of a namespace. Nothing is overwritten; a repeated import changes nothing.
 
     Raises:

@@ -24,7 +24,7 @@ from gateway.notes.namespace import Namespace, note_path
 from gateway.notes.text import content_hash, file_name_for, new_memory_id
 from gateway.services import versions
 from gateway.services.composition import changed_note, new_note
-from gateway.services.parts import Parts
+from gateway.importer.parts import Parts
 from gateway.services.records import Deleted, MemoryRecord, Page, Written, content_of, record
 from gateway.services.requests import MemoryPatch, NewMemory, Precondition, namespace_for
 
@@ -32,7 +32,7 @@ _WRITABLE_ROOMS = frozenset({"long_term", "memory", "shared", "public"})
 
 
 def create(
-    parts: Parts, principal: Principal, new: NewMemory, *, claim: Claim | None = None, wait: float = 0
+    principal: Principal, parts: Parts, new: NewMemory, *, claim: Claim | None = None, wait: float = 0
 ) -> Written | FirstAnswer:
     """Write a new memory to the vault. A memory with the same text in the same namespace is returned as it is.
 
@@ -64,24 +64,24 @@ def create(
     return versions.written(parts, _waited(parts, row, wait))
 
 
-def get(parts: Parts, principal: Principal, note_id: str) -> MemoryRecord:
+def get(principal: Principal, parts: Parts, note_id: str) -> MemoryRecord:
     """One memory with its text as it is in the vault now.
 
     Raises:
         NotFound: there is none, or its file is held for a problem or gone.
     """
-    row = find(parts, principal, note_id, "read")
+    row = find(principal, parts, note_id, "read")
     read = parts.files.read(row.path)
     if read is not None and read.etag != row.etag:  # edited a moment ago: take the edit in first
         parts.importer.import_paths([row.path], settled=True)
-        row = find(parts, principal, note_id, "read")
+        row = find(principal, parts, note_id, "read")
         read = parts.files.read(row.path)
     if read is None or row.status == HELD:
         raise _missing(note_id)
     return record(row, content_of(read.data))
 
 
-def page(parts: Parts, principal: Principal, wanted: NoteFilter, *, limit: int, cursor: str | None) -> Page:
+def page(principal: Principal, parts: Parts, wanted: NoteFilter, *, limit: int, cursor: str | None) -> Page:
     """A page of memories, last changed first.
 
     Raises:
@@ -103,8 +103,8 @@ def page(parts: Parts, principal: Principal, wanted: NoteFilter, *, limit: int, 
 
 
 def update(
-    parts: Parts,
     principal: Principal,
+    parts: Parts,
     note_id: str,
     patch: MemoryPatch,
     precondition: Precondition,
@@ -122,7 +122,7 @@ def update(
     with parts.importer.lock:
         if (first := _recalled(parts, claim)) is not None:
             return first
-        row = _current(parts, principal, note_id, "write")
+        row = _current(principal, parts, note_id, "write")
         read = parts.files.read(row.path)
         if read is None:
             raise _missing(note_id)
@@ -138,7 +138,7 @@ def update(
 
 
 def delete(
-    parts: Parts, principal: Principal, note_id: str, precondition: Precondition, *, claim: Claim | None = None
+    principal: Principal, parts: Parts, note_id: str, precondition: Precondition, *, claim: Claim | None = None
 ) -> Deleted | FirstAnswer:
     """Forget a memory: its file, its row and its index entry go; hash-only tombstones keep it from coming back.
 
@@ -149,7 +149,7 @@ def delete(
     with parts.importer.lock:
         if (first := _recalled(parts, claim)) is not None:
             return first
-        row = _current(parts, principal, note_id, "delete")
+        row = _current(principal, parts, note_id, "delete")
         read = parts.files.read(row.path)
         precondition.check(
             row, lambda wanted: versions.explain_difference(parts, row, read.data if read else b"", wanted)
@@ -172,7 +172,7 @@ def check_owner(found: MemoryRecord, *, user_id: str | None, agent_id: str | Non
         raise _missing(found.id)
 
 
-def find(parts: Parts, principal: Principal, note_id: str, action: str) -> NoteRow:
+def find(principal: Principal, parts: Parts, note_id: str, action: str) -> NoteRow:
     """The registry row of a memory that the principal may see.
 
     Raises:
@@ -186,11 +186,11 @@ def find(parts: Parts, principal: Principal, note_id: str, action: str) -> NoteR
     return row
 
 
-def _current(parts: Parts, principal: Principal, note_id: str, action: str) -> NoteRow:
+def _current(principal: Principal, parts: Parts, note_id: str, action: str) -> NoteRow:
     """The row of a memory that may be written, after taking in what a person changed meanwhile."""
-    row = find(parts, principal, note_id, action)
+    row = find(principal, parts, note_id, action)
     parts.importer.import_paths([row.path], settled=True)
-    row = find(parts, principal, note_id, action)
+    row = find(principal, parts, note_id, action)
     if row.read_only:
         raise NotAllowed(
             "This is a note of the person's own vault; the gateway only reads it.",

@@ -10,13 +10,13 @@ from gateway.access.rules import require
 from gateway.errors import Busy
 from gateway.importer import rebuilding
 from gateway.importer.indexing import IndexFeed
-from gateway.services.parts import Parts, Progress
+from gateway.importer.parts import Parts, Progress
 
 _running = threading.Lock()
 
 
 def rebuild(
-    parts: Parts, principal: Principal, *, tell: Callable[[Progress], None] = lambda _progress: None
+    principal: Principal, parts: Parts, *, tell: Callable[[Progress], None] = lambda _progress: None
 ) -> Progress:
     """Build a new generation of the index beside the old one, then let it take over.
 
@@ -50,7 +50,7 @@ def rebuild(
     return progress
 
 
-def start(parts: Parts, principal: Principal) -> None:
+def start(principal: Principal, parts: Parts) -> None:
     """Rebuild in a thread of its own; how it goes is in the health answer.
 
     Raises:
@@ -59,4 +59,4 @@ def start(parts: Parts, principal: Principal) -> None:
     require(principal, "operate", None)
     if _running.locked():
         raise Busy("A rebuild is running already.", advice="Its progress is in GET /v1/health.")
-    threading.Thread(target=rebuild, args=(parts, principal), name="rebuild", daemon=True).start()
+    threading.Thread(target=rebuild, args=(principal, parts), name="rebuild", daemon=True).start()

@@ -18,7 +18,7 @@ from gateway.ledger import identities, registry
 from gateway.ledger.database import now_ms
 from gateway.ledger.registry import NoteRow
 from gateway.notes.namespace import Namespace, parse_namespace
-from gateway.services.parts import Parts
+from gateway.importer.parts import Parts
 from gateway.services.records import Found, SearchAnswer, content_of, record
 from gateway.services.requests import Search
 
@@ -79,7 +79,7 @@ class _Context:
     at: int
 
 
-def search(parts: Parts, vectors: QueryVectors, principal: Principal, wanted: Search) -> SearchAnswer:
+def search(principal: Principal, parts: Parts, vectors: QueryVectors, wanted: Search) -> SearchAnswer:
     """Find memories.
 
     Raises:
@@ -91,7 +91,7 @@ def search(parts: Parts, vectors: QueryVectors, principal: Principal, wanted: Se
         raise Invalid(f"`limit` lies between 1 and {policy.max_page}.", field="limit")
     if len(wanted.query) > policy.max_query_chars:
         raise Invalid(f"A query may have {policy.max_query_chars:,} characters.", field="query")
-    context = _Context(_namespaces(parts, principal, wanted), wanted.agent_id or principal.agent_id, now_ms())
+    context = _Context(_namespaces(principal, parts, wanted), wanted.agent_id or principal.agent_id, now_ms())
     vector, degraded = None, list[str]()
     if wanted.mode != "fts":
         timeout = parts.settings.embedding.query_timeout_seconds
@@ -148,7 +148,7 @@ def _confirmed(hit: Hit, row: NoteRow | None, context: _Context) -> bool:
     return row.status == "active" and (row.expires_at is None or row.expires_at > context.at)
 
 
-def _namespaces(parts: Parts, principal: Principal, wanted: Search) -> tuple[str, ...]:
+def _namespaces(principal: Principal, parts: Parts, wanted: Search) -> tuple[str, ...]:
     """The namespaces a search covers: those of the given ids, narrowed to those asked for. Never "all"."""
     user_id = wanted.user_id or principal.user_id
     if user_id is None and wanted.namespaces is None and wanted.agent_id is None and wanted.workspace_id is None:

@@ -11,7 +11,7 @@ from gateway.access.rules import require
 from gateway.importer.importer import ImportReport
 from gateway.ledger import journal, problems, registry
 from gateway.ledger.problems import ProblemRow
-from gateway.services.parts import Parts
+from gateway.importer.parts import Parts
 from gateway.services.records import text_time
 
 
@@ -47,7 +47,7 @@ def brief(parts: Parts, version: str) -> Health:
     return Health(True, parts.scanned.is_set(), version)
 
 
-def health(parts: Parts, principal: Principal, version: str) -> Health:
+def health(principal: Principal, parts: Parts, version: str) -> Health:
     """Everything, for those who may operate the gateway."""
     require(principal, "operate", None)
     with parts.ledger.read() as tx:
@@ -85,14 +85,14 @@ def health(parts: Parts, principal: Principal, version: str) -> Health:
     )
 
 
-def problem_list(parts: Parts, principal: Principal) -> list[ProblemRow]:
+def problem_list(principal: Principal, parts: Parts) -> list[ProblemRow]:
     """What is wrong with which file."""
     require(principal, "operate", None)
     with parts.ledger.read() as tx:
         return problems.listed(tx)
 
 
-def confirm_deletions(parts: Parts, principal: Principal) -> ImportReport:
+def confirm_deletions(principal: Principal, parts: Parts) -> ImportReport:
     """A person confirms that notes which vanished in masses are deleted."""
     require(principal, "operate", None)
     report = parts.importer.confirm_deletions()

@@ -9,7 +9,7 @@ from gateway.ledger import audit, identities
 from gateway.ledger.audit import AuditEntry
 from gateway.ledger.identities import User
 from gateway.notes.namespace import Namespace
-from gateway.services.parts import Parts
+from gateway.importer.parts import Parts
 from gateway.services.requests import NewUser
 
 
@@ -18,7 +18,7 @@ def profile_namespace(user_id: str) -> str:
     return str(Namespace("user", user_id, "profile"))
 
 
-def create(parts: Parts, principal: Principal, new: NewUser) -> User:
+def create(principal: Principal, parts: Parts, new: NewUser) -> User:
     """Register a user and make their folder.
 
     Raises:
@@ -46,7 +46,7 @@ def create(parts: Parts, principal: Principal, new: NewUser) -> User:
     return user
 
 
-def get(parts: Parts, principal: Principal, user_id: str) -> User:
+def get(principal: Principal, parts: Parts, user_id: str) -> User:
     """A user.
 
     Raises:

@@ -13,7 +13,7 @@ from gateway.ledger import journal, registry
 from gateway.ledger.journal import Version
 from gateway.ledger.registry import NoteRow
 from gateway.services.composition import difference
-from gateway.services.parts import Parts
+from gateway.importer.parts import Parts
 from gateway.services.records import DONE, PENDING, Receipt, Written, text_time
 from gateway.services.requests import Precondition
 
@@ -33,7 +33,7 @@ class VersionRecord:
     diff: str | None = None
 
 
-def receipt(parts: Parts, principal: Principal, note_id: str) -> Written:
+def receipt(principal: Principal, parts: Parts, note_id: str) -> Written:
     """How far the newest version of a memory has come.
 
     Raises:
@@ -69,7 +69,7 @@ def deletion_answer(row: NoteRow) -> dict[str, Any]:
     return {"deleted": True, "id": row.note_id, "receipt": asdict(deletion_receipt())}
 
 
-def history(parts: Parts, principal: Principal, note_id: str, *, with_diff: bool) -> list[VersionRecord]:
+def history(principal: Principal, parts: Parts, note_id: str, *, with_diff: bool) -> list[VersionRecord]:
     """All versions of a memory, newest first; deleted memories keep theirs.
 
     Raises:

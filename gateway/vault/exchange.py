@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+import shutil
 import sys
 from functools import cache
 from pathlib import Path
@@ -35,8 +36,21 @@ def rename_no_replace(source: Path, target: Path) -> None:
     try:
         _rename(source, target, _LINUX_NOREPLACE, _MAC_EXCL)
     except ExchangeUnsupported:
-        os.link(source, target)
+        link_or_copy(source, target)
         source.unlink()
+
+
+def link_or_copy(source: Path, target: Path) -> None:
+    """Give a file a second name, or a copy where the disk knows no links; never overwrites."""
+    try:
+        os.link(source, target)
+    except FileExistsError:
+        raise
+    except OSError:
+        with source.open("rb") as reader, target.open("xb") as writer:
+            shutil.copyfileobj(reader, writer)
+            writer.flush()
+            os.fsync(writer.fileno())
 
 
 def _rename(source: Path, target: Path, linux_flag: int, mac_flag: int) -> None:

@@ -7,19 +7,20 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
+import stat
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
 from gateway.errors import AlreadyExists, BadPath, ChangedElsewhere, TooLarge, Unavailable
 from gateway.notes.text import etag_of
-from gateway.vault.exchange import ExchangeUnsupported, exchange, rename_no_replace
+from gateway.vault.exchange import ExchangeUnsupported, exchange, link_or_copy, rename_no_replace
 from gateway.vault.paths import open_note, resolve_for_write
 from gateway.vault.scan import StatKey, stat_key
 
 _READ_TRIES = 5
 _RECENT_SECONDS = 10.0
+_SWAP_TRIES = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ class VaultFiles:
             return None
         return stat_key(found) if (found.st_mode & 0o170000) == 0o100000 else None
 
-    def create(self, path: str, data: bytes, intent_id: str) -> StatKey:
+    def create(self, path: str, data: bytes, intent_id: str) -> None:
         """Write a new note; never overwrites.
 
         Raises:
@@ -78,50 +79,49 @@ class VaultFiles:
         target = self._target(path, data)
         staged = self._stage(intent_id, data, mode=0o644)
         try:
-            _link_or_copy(staged, target)
+            rename_no_replace(staged, target)
         except FileExistsError:
             staged.unlink()
             raise AlreadyExists("There is a file of that name already.", file=path) from None
-        staged.unlink()
         _sync_folder(target.parent)
-        return stat_key(os.lstat(target))
 
-    def replace(self, path: str, base_etag: str, data: bytes, intent_id: str) -> StatKey:
+    def replace(self, path: str, base_etag: str, data: bytes, intent_id: str) -> None:
         """Replace a note whose present bytes have the hash `base_etag`. What was swapped out stays as a spare.
 
         Raises:
             ChangedElsewhere: the file has other bytes by now; it is as it was found.
         """
         target = self._target(path, data)
-        mode = self._mode_of(target, path)
+        mode = _mode_of(target, path)
         spare = self._stage(intent_id, data, mode=mode)
         try:
             exchange(spare, target)
         except ExchangeUnsupported:
             self._replace_without_exchange(path, target, spare, base_etag)
+            return
         except FileNotFoundError:
             spare.unlink()
             raise ChangedElsewhere("The note is gone from the vault.", file=path) from None
-        if etag_of(spare.read_bytes()) != base_etag:
-            exchange(spare, target)
-            spare.unlink(missing_ok=True)
+        if _etag_at(spare) != base_etag:
+            self._swap_back(spare, target, etag_of(data))
             raise ChangedElsewhere("The note was changed in the vault meanwhile.", file=path)
         _sync_folder(target.parent)
-        return stat_key(os.lstat(target))
 
     def remove(self, path: str, base_etag: str, intent_id: str) -> None:
         """Take a note whose bytes have the hash `base_etag` out of the vault; it stays as a spare.
 
         Raises:
             ChangedElsewhere: the file has other bytes by now; it is back in its place.
+            BadPath: no regular file stands there.
         """
         target = resolve_for_write(self.root, path)
         spare = self.staging / intent_id
         try:
+            _mode_of(target, path, linked=True)
             target.rename(spare)
-        except FileNotFoundError:
+        except (FileNotFoundError, ChangedElsewhere):
             return
-        if etag_of(spare.read_bytes()) != base_etag:
+        if _etag_at(spare) != base_etag:
             self.give_back(intent_id, path)
             raise ChangedElsewhere("The note was changed in the vault meanwhile.", file=path)
         _sync_folder(target.parent)
@@ -130,7 +130,7 @@ class VaultFiles:
         """What an intent swapped out, while it is still kept."""
         try:
             return (self.staging / intent_id).read_bytes()
-        except FileNotFoundError:
+        except (FileNotFoundError, IsADirectoryError):
             return None
 
     def spares(self) -> list[str]:
@@ -153,10 +153,44 @@ class VaultFiles:
                 return
         raise Unavailable("There is no free name to give a file back.", file=path)
 
-    def undo_exchange(self, intent_id: str, path: str) -> None:
-        """Swap a spare back into its place, keeping what stands there now only if it differs from ours."""
-        exchange(self.staging / intent_id, self.root / path)
-        (self.staging / intent_id).unlink(missing_ok=True)
+    def undo_exchange(self, intent_id: str, path: str, own_etag: str) -> None:
+        """Swap a spare back into its place. What stands there goes only if it is still our own text, `own_etag`."""
+        self._swap_back(self.staging / intent_id, self.root / path, own_etag)
+
+    def discard_part(self, path: str, whole: bytes) -> bool:
+        """Take away a beginning of `whole` that a crash left under a name, where a disk knows only copying.
+
+        Returns:
+            Whether nothing of it is left; False where the file holds something else.
+        """
+        found = self.read(path)
+        if found is None:
+            return True
+        if len(found.data) < len(whole) and whole.startswith(found.data):
+            (self.root / path).unlink()
+            return True
+        return False
+
+    def _swap_back(self, spare: Path, target: Path, own_etag: str) -> None:
+        """Undo an exchange. A person may have saved once more since: the newest of their texts stays in the vault."""
+        for _ in range(_SWAP_TRIES):
+            try:
+                exchange(spare, target)
+            except FileNotFoundError:  # the target was deleted or renamed meanwhile
+                with contextlib.suppress(FileExistsError):
+                    rename_no_replace(spare, target)
+                    return
+                continue
+            except ExchangeUnsupported:
+                spare.replace(target)
+                return
+            found = _etag_at(spare)
+            if found == own_etag:
+                spare.unlink(missing_ok=True)
+                return
+            # A save came in between and is what we hold now: it is the newest, so it goes back once more.
+            own_etag = _etag_at(target) or ""
+        self.give_back(spare.name, str(target.relative_to(self.root)))
 
     def _target(self, path: str, data: bytes) -> Path:
         if len(data) > self.max_bytes:
@@ -173,15 +207,6 @@ class VaultFiles:
             os.fsync(file.fileno())
         return staged
 
-    def _mode_of(self, target: Path, path: str) -> int:
-        try:
-            found = os.lstat(target)
-        except FileNotFoundError:
-            raise ChangedElsewhere("The note is gone from the vault.", file=path) from None
-        if found.st_nlink > 1:
-            raise BadPath("The note has a second name (hard link); it is not written to.", file=path)
-        return found.st_mode & 0o7777
-
     def _replace_without_exchange(self, path: str, target: Path, staged: Path, base_etag: str) -> None:
         """For disks without exchange: keep a link to the old file, check it, replace, leave it as the spare."""
         if time.time() - os.lstat(target).st_mtime < _RECENT_SECONDS:
@@ -192,24 +217,38 @@ class VaultFiles:
                 advice="Try again in ten seconds.",
             )
         old = staged.with_name(staged.name + ".old")
-        _link_or_copy(target, old)
-        if etag_of(old.read_bytes()) != base_etag:
+        old.unlink(missing_ok=True)
+        link_or_copy(target, old)
+        if _etag_at(old) != base_etag:
             old.unlink()
             staged.unlink()
             raise ChangedElsewhere("The note was changed in the vault meanwhile.", file=path)
         staged.replace(target)
         old.replace(staged)
+        _sync_folder(target.parent)
 
 
-def _link_or_copy(source: Path, target: Path) -> None:
+def _mode_of(target: Path, path: str, *, linked: bool = False) -> int:
+    """The permissions of a note that may be replaced; `linked`: a second name does not matter."""
     try:
-        os.link(source, target)
-    except FileExistsError:
-        raise
-    except OSError:  # no hard links on this disk: still never overwrite
-        with source.open("rb") as reader, target.open("xb") as writer:
-            shutil.copyfileobj(reader, writer)
-            os.fsync(writer.fileno())
+        found = os.lstat(target)
+    except FileNotFoundError:
+        raise ChangedElsewhere("The note is gone from the vault.", file=path) from None
+    if not stat.S_ISREG(found.st_mode):
+        raise BadPath("Only regular files are written to.", file=path)
+    if found.st_nlink > 1 and not linked:
+        raise BadPath("The note has a second name (hard link); it is not written to.", file=path)
+    return found.st_mode & 0o7777
+
+
+def _etag_at(file: Path) -> str | None:
+    """The hash of a regular file; None for anything else that was swapped in: links, folders, pipes."""
+    try:
+        fd = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    with os.fdopen(fd, "rb", closefd=True) as opened:
+        return etag_of(opened.read()) if stat.S_ISREG(os.fstat(fd).st_mode) else None
 
 
 def _sync_folder(folder: Path) -> None:

@@ -14,7 +14,7 @@ from gateway.importer.importer import ImportReport
 from gateway.importer.watch import Watcher
 from gateway.ledger import idempotency
 from gateway.ledger.database import now_ms
-from gateway.services.parts import Parts
+from gateway.importer.parts import Parts
 
 _LOG = log.get("workers")
 _UPKEEP_SECONDS = 30.0

@@ -14,15 +14,17 @@ from gateway.errors import GatewayError, GitTrouble
 from gateway.importer.commits import Committer
 from gateway.importer.importer import Importer
 from gateway.importer.indexing import IndexFeed
+from gateway.importer.parts import Parts
 from gateway.importer.places import Places
 from gateway.importer.recover import recover
 from gateway.importer.write import WriteRoad
 from gateway.index.embed import Embedder, EmbeddingConfig, OpenedEmbedder, open_embedder
 from gateway.index.store import Index
 from gateway.ledger import Ledger, identities, keys, meta, registry
+from gateway.ledger.audit import ReadBuffer
 from gateway.ledger.database import now_ms
+from gateway.ledger.keys import NewKey
 from gateway.notes.namespace import STARTER_FOLDERS
-from gateway.importer.parts import Parts
 from gateway.services.search import QueryVectors
 from gateway.starter import starter_vault
 from gateway.vault.files import VaultFiles
@@ -116,7 +118,16 @@ def _open(settings: Settings, embedder: Embedder | None, locks: list[DirectoryLo
         batch=settings.embedding.batch_size,
     )
     parts = Parts(
-        settings, ledger, files, history, importer, WriteRoad(importer), committer, feed, embedding_note=opened.note
+        settings,
+        ledger,
+        files,
+        history,
+        importer,
+        WriteRoad(importer),
+        committer,
+        feed,
+        ReadBuffer(ledger),
+        embedding_note=opened.note,
     )
     authenticator = Authenticator(ledger)
     first_key = _first_start(settings, ledger)
@@ -199,7 +210,7 @@ def _first_start(settings: Settings, ledger: Ledger) -> str | None:
             identities.add_user(tx, settings.vault.owner, settings.vault.owner, {})
         if keys.has_admin(tx):
             return None
-        _, secret = keys.issue(tx, role="admin", label="first start")
+        _, secret = keys.issue(tx, NewKey(role="admin", label="first start"))
         write_key(settings.admin_key_path, secret)
     return secret
 

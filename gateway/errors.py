@@ -96,6 +96,13 @@ class NotAuthenticated(GatewayError):
     title = "Not authenticated"
 
 
+class RateLimited(GatewayError):
+    """Too many requests with one key."""
+
+    code = "rate-limited"
+    title = "Too many requests"
+
+
 class NotAllowed(GatewayError):
     """The principal's role may never do this."""
 

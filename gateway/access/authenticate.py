@@ -38,7 +38,8 @@ class Authenticator:
             raise NotAuthenticated("The API key is unknown, revoked or expired.", field="Authorization")
         with self._lock:
             self._used[key.id] = now_ms()
-        return Principal(key.id, cast("Role", key.role), key.user_id, key.agent_id, request_id)
+        role = cast("Role", key.role)
+        return Principal(key.id, role, key.user_id, key.agent_id, tuple(key.workspace_ids), request_id)
 
     def flush(self) -> None:
         """Write down when keys were last used."""

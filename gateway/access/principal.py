@@ -10,13 +10,25 @@ Role = Literal["admin", "user", "agent", "reader"]
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Who makes a request. `key_id` tells which credential; `request_id` ties its audit entries together."""
+    """Who makes a request.
+
+    Attributes:
+        key_id: which credential.
+        workspace_ids: the only workspaces the key may be used in; empty: all that its user belongs to.
+        request_id: ties the audit entries of one request together.
+    """
 
     key_id: str
     role: Role
     user_id: str | None = None
     agent_id: str | None = None
+    workspace_ids: tuple[str, ...] = ()
     request_id: str | None = None
+
+    @property
+    def is_admin(self) -> bool:
+        """Whether this is an administrator."""
+        return self.role == "admin"
 
 
 # The command line acts for the person who can read the data directory.

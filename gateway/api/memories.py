@@ -98,8 +98,10 @@ def get_memory(
     workspace_id: FromQuery[str | None] = None,
 ) -> Response[MemoryRecord]:
     """One memory with its text; where ids are given, the memory must be theirs."""
-    found = memories.get(principal_of(request), gateway_of(request).parts, memory_id)
-    memories.check_owner(found, user_id=user_id, agent_id=agent_id, workspace_id=workspace_id)
+    parts = gateway_of(request).parts
+    asked = {"user_id": user_id, "agent_id": agent_id, "workspace_id": workspace_id}
+    found = memories.get(memories.acting(principal_of(request), parts, **asked), parts, memory_id)
+    memories.check_owner(found, **asked)
     return Response(found, headers={"ETag": f'"{found.etag}"'})
 
 

@@ -8,8 +8,8 @@ from typing import Any
 from litestar.types import ASGIApp, Message, Receive, Scope, Send
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from gateway.ledger import journal, problems, registry
 from gateway.importer.parts import Parts
+from gateway.ledger import journal, problems, registry
 
 _BUCKETS = (0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 

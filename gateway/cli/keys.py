@@ -33,7 +33,7 @@ def new(data_dir: Path | None, label: str) -> None:
         try:
             ledger = Ledger.open(settings.ledger)
             with ledger.write() as tx:
-                made, secret = keys.issue(tx, role="admin", label=label)
+                made, secret = keys.issue(tx, keys.NewKey(role="admin", label=label))
                 write_key(settings.admin_key_path, secret)
             ledger.close()
         finally:

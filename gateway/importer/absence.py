@@ -23,7 +23,10 @@ TOO_MUCH_GONE = "too-much-gone"
 
 
 class AbsenceGuard:
-    """Remembers which files are missing since when, and decides when that means deleted."""
+    """Remembers which files are missing since when, and decides when that means deleted.
+
+    `paused` is the number of deletions held back, `alarm_changed` whether the last judgement raised or ended an alarm.
+    """
 
     def __init__(self, root: Path, history: History, settings: Settings) -> None:
         self._root = root
@@ -33,11 +36,12 @@ class AbsenceGuard:
         self.missing: dict[str, int] = {}
         self.paused = 0
         self._alarmed = True  # an alarm of an earlier run may stand in the ledger
+        self.alarm_changed = False
         self.confirmed = False
 
     def provable(self, path: str) -> bool:
         """Whether the absence of a path means anything: it is the same vault, and the folder can be read."""
-        if _identity(self._root) != self._identity or not self._history.git_dir.is_dir():
+        if _identity(self._root) != self._identity or not self._history.git_dir.is_dir() or not self.inhabited():
             return False
         if (self._root / path).parent.joinpath(f".{Path(path).name}.icloud").exists():
             return False  # evicted by iCloud, not deleted
@@ -50,9 +54,18 @@ class AbsenceGuard:
             return False
         return True
 
+    def inhabited(self) -> bool:
+        """Whether the vault's folder is there and holds anything that people see: a bare mount point does not."""
+        try:
+            with os.scandir(self._root) as entries:
+                return any(not entry.name.startswith(".") for entry in entries)
+        except OSError:
+            return False
+
     def judge(self, tx: Transaction, vanished: Sequence[Vanish]) -> tuple[list[Vanish], dict[str, int]]:
         """Split into proven deletions and paths to look at again, with the time (ms) to do so."""
         at = now_ms()
+        self.alarm_changed = False
         wait = int(self._settings.watch.absence_seconds * 1000)
         proven: list[Vanish] = []
         again: dict[str, int] = {}
@@ -104,7 +117,7 @@ class AbsenceGuard:
             )
             for namespace, number in sorted(stormy.items())
         ]
-        problems.replace_problems(tx, {""}, rows)
+        self.alarm_changed = problems.replace_problems(tx, {""}, rows)
 
 
 def _identity(root: Path) -> tuple[int, int] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 
 from gateway import log
@@ -24,6 +25,7 @@ class Committer:
         self._ledger = ledger
         self._history = history
         self._settings = settings
+        self._lock = threading.Lock()
         self.trouble: str | None = None
 
     def recover(self) -> int:
@@ -37,22 +39,25 @@ class Committer:
         if done:
             with self._ledger.write() as tx:
                 journal.mark_committed(tx, [(version.key, sha) for version, sha in done])
-            self._history.resync_index({version.path for version, _ in done})
+            touched = {version.path for version, _ in done} | {one.old_path for one, _ in done if one.old_path}
+            self._history.resync_index(touched)
         return len(done)
 
     def flush(self, *, everything: bool = False) -> int:
         """Commit what is due, or everything. Returns how many versions git has now that it had not before."""
         total = 0
-        while batch := self._due(everything=everything):
-            try:
-                self._commit(batch)
-            except GitTrouble as error:
-                if self.trouble != error.detail:
-                    _LOG.warning("commits wait", reason=error.detail)
-                self.trouble = error.detail
-                return total
-            self.trouble = None
-            total += len(batch)
+        with self._lock:  # two at once would commit the same versions twice
+            self._history.tidy_index()
+            while batch := self._due(everything=everything):
+                try:
+                    self._commit(batch)
+                except GitTrouble as error:
+                    if self.trouble != error.detail:
+                        _LOG.warning("commits wait", reason=error.detail)
+                    self.trouble = error.detail
+                    return total
+                self.trouble = None
+                total += len(batch)
         return total
 
     def _due(self, *, everything: bool) -> list[Version]:

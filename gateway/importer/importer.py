@@ -24,6 +24,7 @@ from gateway.vault.scan import Snapshot, StatKey, walk
 
 _BATCH = 500
 _EMPTY_HOLD_MS = 10_000
+_COMPANION_ROUNDS = 10
 _JUDGED_AGAIN = frozenset({"duplicate-id"})
 
 
@@ -81,9 +82,9 @@ class Importer:
         """
         report = ImportReport()
         with self.lock:
-            for batch in _batches(self._files_among(paths)):
+            for batch in _batches(self._files_among(paths, again=again)):
                 seen = [one for path in batch if (one := self._observe(path, again=again, settled=settled)) is not None]
-                report.add(self._import(seen, self._by_person(), report))
+                report.add(self._import(self._with_companions(seen), self._by_person(), report))
         self._follow_up(report)
         return report
 
@@ -93,16 +94,35 @@ class Importer:
         Raises:
             Unavailable: the vault's folder is not there; nothing is concluded from that.
         """
+        self.check_present()
         snapshot = walk(self.files.root)
         report = ImportReport()
         with self.lock:
             changed = [path for path, key in snapshot.files.items() if self.seen.get(path) != key]
+            changed.sort(key=lambda path: (len(path), path))  # of two notes with one id, the plainer name has it
             absent = [path for path in self.seen if path not in snapshot.files and snapshot.covers(path)]
             back = [path for path in self.absence.missing if path in snapshot.files]
             due = [path for path, at in self.later.items() if at <= now_ms()]
             report = self.import_paths([*changed, *absent, *back, *due], settled=settled)
             self._report_unreadable(snapshot, report)
         return report
+
+    def check_present(self) -> None:
+        """Make sure that there is a vault.
+
+        Raises:
+            Unavailable: its folder is gone, or holds nothing though notes are known: its disk is not mounted.
+        """
+        if self.seen and not self.absence.inhabited():
+            raise Unavailable(
+                "The vault is empty or gone, but its notes are known; nothing counts as deleted.",
+                file=str(self.files.root),
+                advice="Is its disk mounted? Bring the files back.",
+            )
+
+    def look_again(self, path: str) -> None:
+        """Import a path soon, whatever is known of it."""
+        self.later[path] = now_ms()
 
     def due_paths(self) -> list[str]:
         """Paths that were to be looked at again by now."""
@@ -158,17 +178,35 @@ class Importer:
             finally:
                 self.absence.confirmed = False
 
-    def _files_among(self, paths: Iterable[str]) -> list[str]:
+    def _files_among(self, paths: Iterable[str], *, again: bool) -> list[str]:
         found: dict[str, None] = {}
         for path in paths:
-            if path.endswith(".md") and not (self.files.root / path).is_dir():
+            if (self.files.root / path).is_dir():
+                present = walk(self.files.root, path).files
+                changed = [one for one, key in present.items() if again or self.seen.get(one) != key]
+                found.update(dict.fromkeys(sorted(changed, key=lambda one: (len(one), one))))
+                known = [one for one in self.seen if one.startswith(path + "/") and one not in present]
+                found.update(dict.fromkeys(known))
+            elif path.endswith(".md"):
                 found[path] = None
-            elif (self.files.root / path).is_dir():
-                found.update(dict.fromkeys(walk(self.files.root, path).files))
-                found.update(dict.fromkeys(known for known in self.seen if known.startswith(path + "/")))
             else:
                 found.update(dict.fromkeys(known for known in self.seen if known.startswith(path + "/")))
         return list(found)
+
+    def _with_companions(self, seen: list[Observation]) -> list[Observation]:
+        """Add the files that the claimed ids are known to stand in: notes that swapped names are judged together."""
+        have = {one.path for one in seen}
+        fresh = seen
+        for _ in range(_COMPANION_ROUNDS):
+            claims = [claim for one in fresh if (claim := claim_of(one)) is not None]
+            if not claims:
+                break
+            with self.ledger.read() as tx:
+                paths = {row.path for row in registry.notes_by_id(tx, claims).values()} - have
+            fresh = [one for path in paths if (one := self._observe(path, again=False, settled=True)) is not None]
+            seen = [*seen, *fresh]
+            have |= paths
+        return seen
 
     def _observe(self, path: str, *, again: bool, settled: bool) -> Observation | None:
         self.later.pop(path, None)
@@ -177,8 +215,8 @@ class Importer:
             return None
         try:
             seen = self.observe(path)
-        except BadPath as error:
-            return Observation(path, None, None, place, refused=error.detail)
+        except BadPath:  # the scan lists it as a problem; a note that was there is gone
+            return Observation(path, None, None, place)
         except Unavailable:
             self.later[path] = now_ms() + 1_000
             return None
@@ -193,7 +231,8 @@ class Importer:
         wait = int(self.settings.watch.settle_seconds * 1000)
         if not seen.read.data and path in self.seen and self.seen[path][1] > 0:
             wait = _EMPTY_HOLD_MS
-        if now_ms() - changed_ms < wait and self.seen.get(path) != seen.read.stat_key:
+        # A time in the future (a clock that runs ahead) says nothing.
+        if 0 <= now_ms() - changed_ms < wait and self.seen.get(path) != seen.read.stat_key:
             self.later[path] = changed_ms + wait + 1
             return True
         return False
@@ -203,8 +242,12 @@ class Importer:
             return Applied()
         with self.ledger.write() as tx:
             actions = plan(seen, self._known(tx, seen), gone=self._gone)
+            for one in seen:
+                if one.read is not None:
+                    self.absence.missing.pop(one.path, None)
             proven, unproven = self.absence.judge(tx, [action for action in actions if isinstance(action, Vanish)])
-            report.paused += self.absence.paused
+            report.paused = self.absence.paused
+            report.problems_changed |= self.absence.alarm_changed
             kept: list[Action] = [action for action in actions if not isinstance(action, Vanish)]
             done = apply(tx, [*kept, *proven], by)
             for path, due in unproven.items():
@@ -238,15 +281,12 @@ class Importer:
 
     def _follow_up(self, report: ImportReport) -> None:
         """What a deletion or move may have freed is judged anew; whoever listens is told."""
-        if report.deleted or report.put:
+        if report.deleted:
             with self.ledger.read() as tx:
                 waiting = [row.path for row in problems.listed(tx) if row.kind in _JUDGED_AGAIN]
-            if report.deleted and waiting:
-                with self.lock:
-                    seen = [
-                        one for path in waiting if (one := self._observe(path, again=True, settled=True)) is not None
-                    ]
-                    report.add(self._import(seen, self._by_person(), report))
+            with self.lock:
+                seen = [one for path in waiting if (one := self._observe(path, again=True, settled=True)) is not None]
+                report.add(self._import(seen, self._by_person(), report))
         if report.put or report.deleted or report.held or report.problems_changed:
             self.on_change(report)
 

@@ -132,7 +132,7 @@ class IndexFeed:
                 ready[row.note_id] = (row, note)
         if held:
             self.index.delete([row.note_id for row in held])
-        states = [(row.note_id, row.etag, True) for row in held]
+        states = [(row.note_id, row.etag, row.updated_at, True) for row in held]
         if ready:
             states += self._upsert(ready)
         if states:
@@ -141,7 +141,7 @@ class IndexFeed:
             self._tell()
         return len(states)
 
-    def _upsert(self, ready: dict[str, tuple[NoteRow, IndexedNote]]) -> list[tuple[str, str, bool]]:
+    def _upsert(self, ready: dict[str, tuple[NoteRow, IndexedNote]]) -> list[tuple[str, str, int, bool]]:
         try:
             done = self.index.upsert([note for _, note in ready.values()])
         except (GatewayError, ValueError, OSError, RuntimeError) as error:
@@ -153,7 +153,7 @@ class IndexFeed:
                 return []
             # One bad note must not keep the others out: take them one by one.
             return [state for note_id in ready for state in self._upsert({note_id: ready[note_id]})]
-        return [(state.note_id, state.etag, state.complete) for state in done]
+        return [(state.note_id, state.etag, ready[state.note_id][0].updated_at, state.complete) for state in done]
 
     def _load(self, row: NoteRow) -> IndexedNote | None:
         """The text of a revision; None where the file has moved on, whose import will follow."""

@@ -13,6 +13,7 @@ from gateway.importer.indexing import IndexFeed
 from gateway.importer.watch import Watcher
 from gateway.importer.write import WriteRoad
 from gateway.ledger import Ledger
+from gateway.ledger.audit import ReadBuffer
 from gateway.vault.files import VaultFiles
 from gateway.vault.history import History
 
@@ -42,6 +43,7 @@ class Parts:
     writes: WriteRoad
     committer: Committer
     feed: IndexFeed
+    reads: ReadBuffer
     watcher: Watcher | None = None
     embedding_note: str | None = None
     scanned: threading.Event = field(default_factory=threading.Event)

@@ -20,7 +20,6 @@ class Observation:
 
     Attributes:
         read: None where there is no file.
-        refused: why the file may not be read.
         again: judge it anew though its bytes are the same, since something else changed.
     """
 
@@ -29,7 +28,6 @@ class Observation:
     parsed: ParsedNote | None = None
     place: Place | None = None
     conflict_copy: str | None = None
-    refused: str | None = None
     again: bool = False
 
 
@@ -142,8 +140,6 @@ def _decide(seen: Observation, batch: _Batch) -> Action | None:
     file = batch.known.files.get(seen.path)
     note = batch.known.at_path.get(seen.path)
     if seen.read is None:
-        if seen.refused is not None:
-            return Hold(seen, (_refused(seen.refused),), note)
         return Vanish(seen.path, file, note) if file is not None else None
     if file is not None and not seen.again and _unchanged(seen, seen.read, file, note):
         same_stat = file.stat_key == seen.read.stat_key and file.missing_since is None
@@ -217,8 +213,10 @@ def _new(seen: Observation, note_id: str, batch: _Batch) -> Put:
 
 
 def _same_inode(seen: Observation, batch: _Batch) -> Sequence[NoteRow]:
+    """A note that was moved and edited. Disks give the inode of a deleted file to the next one: the name must agree."""
     row = batch.known.by_inode.get(seen.read.stat_key[2]) if seen.read else None
-    return () if row is None else (row,)
+    same = row is not None and row.path.rpartition("/")[2] == seen.path.rpartition("/")[2]
+    return (row,) if row is not None and same else ()
 
 
 def _moved_in(seen: Observation, note: NoteRow | None) -> bool:
@@ -226,12 +224,6 @@ def _moved_in(seen: Observation, note: NoteRow | None) -> bool:
     if seen.place is None:
         return note is not None
     return note is not None and note.status != HELD and note.namespace != str(seen.place.namespace)
-
-
-def _refused(reason: str) -> NoteProblem:
-    return NoteProblem(
-        "refused", f"The gateway does not read this: {reason}.", None, "Put a regular note there instead."
-    )
 
 
 def _sync_conflict(original: str) -> NoteProblem:

@@ -43,28 +43,32 @@ def render(rows: Sequence[ProblemRow]) -> bytes:
 
 
 def update(importer: Importer) -> bool:
-    """Bring the note up to date where it differs. Returns whether it was written."""
+    """Bring the note up to date where it differs. Returns whether it is; False: try again."""
     with importer.lock:
         with importer.ledger.read() as tx:
             wanted = render(problems.listed(tx))
         intent = f"int_{uuid.uuid4().hex}"
         try:
+            importer.check_present()
             found = importer.files.read(PATH)
-            if found is not None and found.data == wanted:
-                return False
             if found is None:
                 importer.files.create(PATH, wanted, intent)
-            else:
+            elif found.data != wanted:
                 importer.files.replace(PATH, found.etag, wanted, intent)
                 importer.files.drop_spare(intent)
         except (GatewayError, OSError):
-            return False  # somebody edits it, or the disk is full: the next change brings it up to date
+            return False  # somebody edits it, or the disk is full
         _record(importer, wanted)
     return True
 
 
 def _record(importer: Importer, wanted: bytes) -> None:
+    """Give the text to git, once; also where a crash came between writing and this."""
     at = now_ms()
+    with importer.ledger.read() as tx:
+        newest = next(iter(journal.history(tx, "problems")), None)
+    if newest is not None and newest.etag == etag_of(wanted):
+        return
     version = Version(
         uuid.uuid4().hex, "problems", 1, "write", PATH, None, etag_of(wanted), *COMMITTER, "gateway", at, at
     )

@@ -19,10 +19,10 @@ _BATCH = 1_000
 
 @dataclass(slots=True)
 class Generation:
-    """A new generation and what it holds: note id → (etag, whether all vectors are there)."""
+    """A new generation and what it holds: note id → (etag, `updated_at` of its row, whether all vectors are there)."""
 
     feed: IndexFeed
-    states: dict[str, tuple[str, bool]] = field(default_factory=lambda: {})
+    states: dict[str, tuple[str, int, bool]] = field(default_factory=lambda: {})
 
 
 def build(importer: Importer, old: IndexFeed, settings: Settings, tell: Callable[[int, int], None]) -> Generation:
@@ -41,8 +41,10 @@ def build(importer: Importer, old: IndexFeed, settings: Settings, tell: Callable
     with importer.ledger.read() as tx:
         wanted = [note_id for note_id, _, _, status in registry.note_states(tx) if status != HELD]
     for start in range(0, len(wanted), _BATCH):
-        for state in fresh.upsert(_load(importer, wanted[start : start + _BATCH])):
-            built.states[state.note_id] = (state.etag, state.complete)
+        loaded = _load(importer, wanted[start : start + _BATCH])
+        at = {note.note_id: note.updated_at for note in loaded}
+        for state in fresh.upsert(loaded):
+            built.states[state.note_id] = (state.etag, at[state.note_id], state.complete)
         tell(min(start + _BATCH, len(wanted)), len(wanted))
     fresh.optimise(force=True)
     return built
@@ -54,7 +56,7 @@ def take_over(importer: Importer, old: IndexFeed, built: Generation, switch: Cal
     with importer.lock, old.paused():
         with importer.ledger.write() as tx:
             registry.forget_index_state(tx)
-            registry.mark_indexed(tx, [(note_id, etag, full) for note_id, (etag, full) in states.items()])
+            registry.mark_indexed(tx, [(note_id, *state) for note_id, state in states.items()])
             present = registry.notes_by_id(tx, list(states))
             registry.request_removals(tx, [note_id for note_id in states if note_id not in present])
             meta.put(tx, meta.INDEX_GENERATION, str(built.feed.index.generation))

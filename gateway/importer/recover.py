@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from gateway import log
-from gateway.errors import GatewayError
+from gateway.errors import AlreadyExists, BadPath, ChangedElsewhere, GatewayError, TooLarge
 from gateway.importer.importer import Importer
-from gateway.importer.write import place, settle
+from gateway.importer.plan import claim_of
+from gateway.importer.write import as_written, place, settle
 from gateway.ledger import idempotency, journal
 from gateway.ledger.journal import Intent
 from gateway.notes.text import etag_of
@@ -14,27 +15,37 @@ _LOG = log.get("recovery")
 
 
 def recover(importer: Importer) -> tuple[int, int]:
-    """Replay or roll back every open intent. Returns how many were finished and how many dropped."""
-    with importer.ledger.read() as tx:
-        begun = journal.open_intents(tx, "prepared")
-    finished = 0
-    for intent in begun:
-        try:
-            done = _recover(importer, intent)
-        except GatewayError as error:
-            _LOG.warning("an interrupted write was dropped", path=intent.path, reason=error.detail)
-            done = False
-        if done:
-            settle(importer, [(intent, importer.observe(intent.path))])
-            finished += 1
-        else:
-            with importer.ledger.write() as tx:
-                idempotency.abandon(tx, intent.id)
-                journal.drop(tx, [intent.id])
-    _drop_strays(importer)
+    """Replay or roll back every open intent. Returns how many were finished and how many dropped.
+
+    An intent whose file cannot be looked at right now stays for the next time; what it swapped out stays with it.
+    """
+    with importer.lock:
+        with importer.ledger.read() as tx:
+            begun = journal.open_intents(tx, "prepared")
+        done = [_recover_one(importer, intent) for intent in begun]
+        _drop_strays(importer)
     if begun:
-        _LOG.info("interrupted writes recovered", finished=finished, dropped=len(begun) - finished)
-    return finished, len(begun) - finished
+        _LOG.info("interrupted writes recovered", finished=done.count(True), dropped=done.count(False))
+    return done.count(True), done.count(False)
+
+
+def _recover_one(importer: Importer, intent: Intent) -> bool | None:
+    try:
+        stands = _recover(importer, intent)
+    except (AlreadyExists, BadPath, ChangedElsewhere, TooLarge) as error:
+        _LOG.warning("an interrupted write was dropped", path=intent.path, reason=error.detail)
+        stands = False
+    except (GatewayError, OSError) as error:
+        _LOG.warning("an interrupted write waits", path=intent.path, reason=str(error)[:200])
+        return None
+    if stands:
+        settle(importer, [(intent, as_written(importer, intent))])
+        return True
+    with importer.ledger.write() as tx:
+        idempotency.abandon(tx, intent.id)
+        journal.drop(tx, [intent.id])
+    importer.look_again(intent.path)
+    return False
 
 
 def _recover(importer: Importer, intent: Intent) -> bool:
@@ -54,11 +65,14 @@ def _recover(importer: Importer, intent: Intent) -> bool:
 
 
 def _recover_create(importer: Importer, intent: Intent, on_disk: str | None) -> bool:
+    assert intent.body is not None
+    if on_disk is not None and on_disk != intent.new_etag and importer.files.spare(intent.id) == intent.body:
+        on_disk = None if importer.files.discard_part(intent.path, intent.body) else on_disk
     if on_disk is None:
         place(importer, intent)
         return True
     importer.files.drop_spare(intent.id)
-    return on_disk == intent.new_etag
+    return on_disk == intent.new_etag or claim_of(importer.observe(intent.path)) == intent.note_id
 
 
 def _recover_update(importer: Importer, intent: Intent, on_disk: str | None, swapped_out: str | None) -> bool:
@@ -72,7 +86,7 @@ def _recover_update(importer: Importer, intent: Intent, on_disk: str | None, swa
     if swapped_out == intent.base_etag:  # swapped; whatever stands there now came after our text
         return True
     if on_disk == intent.new_etag:  # we swapped out a person's save that we had not seen: it goes back
-        files.undo_exchange(intent.id, intent.path)
+        files.undo_exchange(intent.id, intent.path, on_disk)
         return False
     if on_disk != swapped_out:
         files.give_back(intent.id, intent.path)

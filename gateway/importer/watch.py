@@ -11,11 +11,13 @@ from pathlib import Path
 import watchfiles
 
 from gateway import log
+from gateway.vault.scan import StatKey, stat_key
 
 _LOG = log.get("watcher")
 _DEBOUNCE_MS = 60
 _STEP_MS = 20
 _WAKE_MS = 1_000
+_FIRST_WAKE_MS = 100
 _DEAF_AFTER_CANARIES = 2
 
 
@@ -52,14 +54,26 @@ class Watcher:
 
     def folders(self) -> list[Path]:
         """What is watched: the vault's visible folders, never `.git` or `.obsidian`."""
-        found = [entry for entry in os.scandir(self._root) if not entry.name.startswith(".")]
-        return [Path(entry.path) for entry in found if entry.is_dir(follow_symlinks=False)]
+        return self._top()[0]
+
+    def _top(self) -> tuple[list[Path], dict[str, StatKey]]:
+        """The visible folders of the vault, and the notes beside them, which are looked at rather than listened to."""
+        folders: list[Path] = []
+        notes: dict[str, StatKey] = {}
+        with os.scandir(self._root) as entries:
+            for entry in entries:
+                if entry.name.startswith("."):
+                    continue
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(Path(entry.path))
+                elif entry.name.endswith(".md"):
+                    notes[entry.name] = stat_key(entry.stat(follow_symlinks=False))
+        return sorted(folders), notes
 
     def _run(self) -> None:
         while not self._stop.is_set():
             try:
                 self._listen()
-                self.trouble = None
             except Exception as error:  # whatever it is (watch limit, vault gone): the scan goes on without us
                 if self.trouble is None:
                     _LOG.warning("the watcher stopped; the scan goes on", reason=str(error)[:200])
@@ -68,7 +82,7 @@ class Watcher:
 
     def _listen(self) -> None:
         """Listen until stopped, deaf, or the list of folders has changed."""
-        watched = self.folders()
+        watched, notes = self._top()
         changes = watchfiles.watch(
             *watched,
             self._canary.parent,
@@ -76,23 +90,42 @@ class Watcher:
             debounce=_DEBOUNCE_MS,
             step=_STEP_MS,
             stop_event=self._stop,
-            rust_timeout=_WAKE_MS,
+            rust_timeout=_FIRST_WAKE_MS if self._sung_at == 0 else _WAKE_MS,
             yield_on_timeout=True,
             raise_interrupt=False,
         )
-        started = time.time()
-        self._sing()
+        listening_since: float | None = None
+        looked_at = time.monotonic()
         for batch in changes:
             self._deliver({path for _, path in batch})
-            now = time.time()
-            if now - self._sung_at > self._canary_seconds:
-                if now - max(self.heard_at or 0, started) > self._canary_seconds * _DEAF_AFTER_CANARIES:
-                    _LOG.warning("the watcher is deaf and is restarted")
-                    return
+            if listening_since is None:
+                # Only now is it certain that the system listens: what came before may have been missed.
+                listening_since = time.time()
+                self.trouble = None
+                self._tell({path.name for path in watched} | set(notes))
                 self._sing()
-            if not batch and self.folders() != watched:
-                self._tell({path.name for path in self.folders() if path not in watched})
+            elif self._deaf(listening_since):
+                _LOG.warning("the watcher is deaf and is restarted")
                 return
+            if time.monotonic() - looked_at >= _WAKE_MS / 1000:
+                looked_at = time.monotonic()
+                now_watched, now_notes = self._top()
+                if changed := {name for name, _ in set(now_notes.items()) ^ set(notes.items())}:
+                    self._tell(changed)
+                    notes = now_notes
+                if now_watched != watched:
+                    self._tell({path.name for path in set(watched) - set(now_watched)})
+                    return
+
+    def _deaf(self, listening_since: float) -> bool:
+        """Sing when it is time; whether the last songs were not heard."""
+        now = time.time()
+        if now - self._sung_at <= self._canary_seconds:
+            return False
+        if now - max(self.heard_at or 0, listening_since) > self._canary_seconds * _DEAF_AFTER_CANARIES:
+            return True
+        self._sing()
+        return False
 
     def _deliver(self, paths: set[str]) -> None:
         relative: set[str] = set()

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from gateway import log
 from gateway.errors import AlreadyExists, ChangedElsewhere, GatewayError, Tombstoned, Unavailable
 from gateway.importer.apply import Circumstances
 from gateway.importer.importer import Importer
@@ -21,9 +22,14 @@ from gateway.ledger.database import now_ms
 from gateway.ledger.idempotency import Claim
 from gateway.ledger.journal import Actor, Intent
 from gateway.ledger.registry import NoteRow
+from gateway.notes.note import parse
 from gateway.notes.text import etag_of
+from gateway.vault.files import FileRead
 
+_LOG = log.get("writes")
 SPARE_MS = 10_000
+# No file has this key, so the next look at the path reads it.
+UNKNOWN_STAT = (0, 0, 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +103,13 @@ class WriteRoad:
         return self.write_all([order])[0].unwrap()
 
     def write_all(self, orders: Sequence[Order]) -> list[Outcome]:
-        """Carry out orders for different notes, in order. Returns one outcome each."""
+        """Carry out orders for different notes, in order. Returns one outcome each.
+
+        Raises:
+            Unavailable: the vault is gone or has lost all its files; nothing is written into such a folder.
+        """
         with self._importer.lock:
+            self._importer.check_present()
             outcomes: dict[int, Outcome] = {}
             intents: dict[int, Intent] = {}
             with self._ledger.write() as tx:
@@ -124,7 +135,7 @@ class WriteRoad:
         for number, intent in intents.items():
             try:
                 place(self._importer, intent)
-                placed[number] = self._importer.observe(intent.path)
+                placed[number] = as_written(self._importer, intent)
             except GatewayError as error:
                 outcomes[number] = Outcome(None, error)
                 failed.append(intent)
@@ -165,33 +176,60 @@ class WriteRoad:
             if intent.op != "delete":
                 self._files.drop_spare(intent.id)
 
-    def settle_spares(self) -> int:
+    def settle_spares(self, *, wait_ms: int = SPARE_MS) -> int:
         """Look again at what was swapped out ten seconds ago; a save that went into it is given back."""
         given_back = 0
         with self._ledger.read() as tx:
-            waiting = journal.applied_before(tx, now_ms() - SPARE_MS)
+            waiting = journal.applied_before(tx, now_ms() - wait_ms)
         for intent in waiting:
             with self._importer.lock:
-                given_back += self._settle_spare(intent)
+                try:
+                    given_back += self._settle_spare(intent)
+                except (GatewayError, OSError) as error:  # the others must not wait for this one
+                    _LOG.warning("a replaced note is looked at later", path=intent.path, reason=str(error)[:200])
         return given_back
 
     def _settle_spare(self, intent: Intent) -> int:
         spare = self._files.spare(intent.id)
         late = spare is not None and intent.base_etag is not None and etag_of(spare) != intent.base_etag
         if late and spare is not None:
-            # An editor still wrote into the old file: that save is the later one, so it becomes the next version.
-            current = self._files.read(intent.path)
-            if current is None:
-                self._files.give_back(intent.id, intent.path)
-            elif current.data != spare:
-                undo = f"int_{uuid.uuid4().hex}"
-                self._files.replace(intent.path, current.etag, spare, undo)
-                self._files.drop_spare(undo)
-            self._importer.import_paths([intent.path], settled=True)
+            self._give_back(intent, spare)
         self._files.drop_spare(intent.id)
         with self._ledger.write() as tx:
             journal.drop(tx, [intent.id])
         return int(late)
+
+    def _give_back(self, intent: Intent, late: bytes) -> None:
+        """An editor still wrote into the old file. Over our own text that save is the later one; else it goes beside."""
+        with self._ledger.read() as tx:
+            if journal.version_with_etag(tx, intent.note_id, etag_of(late)) is not None:
+                return  # the same text was taken in another way
+        current = self._files.read(intent.path)
+        if current is not None and current.etag == intent.new_etag:
+            undo = f"int_{uuid.uuid4().hex}"
+            self._files.replace(intent.path, current.etag, late, undo)
+            self._files.drop_spare(undo)
+        else:
+            self._files.give_back(intent.id, intent.path)
+        self._importer.import_paths([intent.path], settled=True)
+
+
+def as_written(importer: Importer, intent: Intent) -> Observation:
+    """What an intent did to its path, though a person may have saved again since: their save is imported after it."""
+    place_ = importer.places.place_of(intent.path)
+    if intent.body is None:
+        importer.look_again(intent.path)
+        return Observation(intent.path, None, None, place_)
+    try:
+        seen = importer.observe(intent.path)
+        if seen.read is not None and seen.read.etag == intent.new_etag:
+            return seen
+    except GatewayError:
+        pass  # what stands there now is the next import's to judge
+    importer.look_again(intent.path)
+    read = FileRead(intent.path, intent.body, etag_of(intent.body), UNKNOWN_STAT)
+    parsed = parse(intent.body, max_bytes=importer.files.max_bytes)
+    return Observation(intent.path, read, parsed, place_, importer.places.conflict_copy(intent.path))
 
 
 def place(importer: Importer, intent: Intent) -> None:

@@ -1,13 +1,21 @@
-"""Who did what to what, and why it was allowed: ids and reasons only, never content."""
+"""Who did what to what, and why it was allowed: ids and reasons only, never content. A hash chain shows tampering."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import hashlib
+import json
+import threading
+from dataclasses import asdict, dataclass, fields
+from typing import Any
 
 import sqlalchemy as sa
 
-from gateway.ledger.database import Transaction, now_ms
+from gateway.ledger import meta
+from gateway.ledger.database import Ledger, Transaction, now_ms
 from gateway.ledger.schema import audit
+
+_ANCHOR = "audit.anchor"
+_BATCH = 5_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,15 +34,117 @@ class AuditEntry:
     actor_agent_id: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class StoredEntry:
+    """An entry of the audit, with its number and time (ms since 1970 UTC)."""
+
+    seq: int
+    at: int
+    entry: AuditEntry
+
+
+@dataclass(frozen=True, slots=True)
+class AuditFilter:
+    """Which entries are asked for; None means "any"."""
+
+    actor_user_id: str | None = None
+    action: str | None = None
+    target_id: str | None = None
+    namespace: str | None = None
+    decision: str | None = None
+
+
+_FIELDS = [field.name for field in fields(AuditEntry)]
+_COLUMNS = [audit.c.seq, audit.c.at, *(audit.c[name] for name in _FIELDS)]
+
+
 def write(tx: Transaction, *entries: AuditEntry) -> None:
     """Add entries, in the transaction of what they speak of."""
-    if entries:
-        rows = [{name: getattr(entry, name) for name in AuditEntry.__slots__} | {"at": now_ms()} for entry in entries]
-        tx.execute(sa.insert(audit), rows)
+    if not entries:
+        return
+    before = tx.scalar(sa.select(audit.c.hash).order_by(audit.c.seq.desc()).limit(1)) or meta.get(tx, _ANCHOR) or ""
+    rows: list[dict[str, Any]] = []
+    for entry in entries:
+        values = asdict(entry) | {"at": now_ms()}
+        before = _link(before, values)
+        rows.append(values | {"hash": before})
+    tx.execute(sa.insert(audit), rows)
+
+
+def page(tx: Transaction, wanted: AuditFilter, *, limit: int, before: int | None) -> list[StoredEntry]:
+    """Entries, newest first; `before` is the number of the last one of the page before."""
+    where = [audit.c[name] == value for name, value in asdict(wanted).items() if value is not None]
+    if before is not None:
+        where.append(audit.c.seq < before)
+    rows = tx.execute(sa.select(*_COLUMNS).where(*where).order_by(audit.c.seq.desc()).limit(limit))
+    return [_stored(tuple(row)) for row in rows]
+
+
+def _stored(row: tuple[Any, ...]) -> StoredEntry:
+    return StoredEntry(row[0], row[1], AuditEntry(*row[2:]))
 
 
 def entries_about(tx: Transaction, target_id: str) -> list[AuditEntry]:
     """The entries about one target, oldest first."""
-    columns = [audit.c[name] for name in AuditEntry.__slots__]
-    rows = tx.execute(sa.select(*columns).where(audit.c.target_id == target_id).order_by(audit.c.seq))
-    return [AuditEntry(*row) for row in rows]
+    found = page(tx, AuditFilter(target_id=target_id), limit=10_000, before=None)
+    return [stored.entry for stored in reversed(found)]
+
+
+def verify(tx: Transaction) -> int | None:
+    """Walk the hash chain. Returns the number of the first entry that does not fit, None when all do."""
+    before = meta.get(tx, _ANCHOR) or ""
+    last = 0
+    while True:
+        query = sa.select(*_COLUMNS, audit.c.hash).where(audit.c.seq > last).order_by(audit.c.seq).limit(_BATCH)
+        rows: list[tuple[Any, ...]] = [tuple(row) for row in tx.execute(query)]
+        if not rows:
+            return None
+        for row in rows:
+            values = dict(zip(_FIELDS, row[2:-1], strict=True)) | {"at": row[1]}
+            if row[-1] is None:  # written before the chain began
+                last = row[0]
+                continue
+            before = _link(before, values)
+            if before != row[-1]:
+                return int(row[0])
+            last = row[0]
+
+
+def trim(tx: Transaction, older_than: int) -> int:
+    """Remove entries from before a time (ms); the chain goes on from the last one removed. Returns how many."""
+    row = tx.execute(
+        sa.select(audit.c.seq, audit.c.hash).where(audit.c.at < older_than).order_by(audit.c.seq.desc()).limit(1)
+    ).first()
+    if row is None:
+        return 0
+    if row[1] is not None:
+        meta.put(tx, _ANCHOR, row[1])
+    return tx.execute(sa.delete(audit).where(audit.c.seq <= row[0])).rowcount
+
+
+class ReadBuffer:
+    """Entries about reads, written at most a second later and at the stop: a search must not wait for a disk."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._entries: list[AuditEntry] = []
+        self._lock = threading.Lock()
+
+    def add(self, *entries: AuditEntry) -> None:
+        """Remember entries."""
+        with self._lock:
+            self._entries.extend(entries)
+
+    def flush(self) -> int:
+        """Write what is remembered. Returns how many entries."""
+        with self._lock:
+            entries, self._entries = self._entries, []
+        if entries:
+            with self._ledger.write() as tx:
+                write(tx, *entries)
+        return len(entries)
+
+
+def _link(before: str, values: dict[str, Any]) -> str:
+    text = json.dumps([before, *(values[name] for name in ("at", *_FIELDS))], ensure_ascii=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode("ascii")).hexdigest()

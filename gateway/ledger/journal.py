@@ -58,6 +58,7 @@ class Version:
     seq: int = 0
 
 
+_KEYS_AT_ONCE = 5_000
 _VERSION_COLUMNS = [versions.c[field.name] for field in fields(Version)]
 
 
@@ -178,7 +179,10 @@ def mark_committed(tx: Transaction, done: Sequence[tuple[str, str | None]]) -> N
         state = "committed" if sha else "skipped"
         tx.execute(sa.update(versions).where(versions.c.key == key).values(state=state, sha=sha))
     waiting = sa.select(versions.c.etag).where(versions.c.state == "pending", versions.c.etag.is_not(None))
-    tx.execute(sa.delete(blobs).where(blobs.c.etag.not_in(waiting)))
+    keys = [key for key, _ in done]
+    for start in range(0, len(keys), _KEYS_AT_ONCE):
+        mentioned = sa.select(versions.c.etag).where(versions.c.key.in_(keys[start : start + _KEYS_AT_ONCE]))
+        tx.execute(sa.delete(blobs).where(blobs.c.etag.in_(mentioned), blobs.c.etag.not_in(waiting)))
 
 
 def history(tx: Transaction, note_id: str) -> list[Version]:

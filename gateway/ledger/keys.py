@@ -7,6 +7,7 @@ import hmac
 import secrets
 import uuid
 from dataclasses import dataclass
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -26,6 +27,7 @@ class ApiKey:
     role: str
     user_id: str | None
     agent_id: str | None
+    workspace_ids: list[str]
     label: str
     created_at: int
     expires_at: int | None
@@ -33,17 +35,50 @@ class ApiKey:
     last_used_at: int | None
 
 
-def issue(
-    tx: Transaction, *, role: str, label: str, user_id: str | None = None, agent_id: str | None = None
-) -> tuple[ApiKey, str]:
+@dataclass(frozen=True, slots=True)
+class NewKey:
+    """What a key is to stand for; `expires_at` in ms since 1970 UTC."""
+
+    role: str
+    label: str
+    user_id: str | None = None
+    agent_id: str | None = None
+    workspace_ids: tuple[str, ...] = ()
+    expires_at: int | None = None
+
+
+def issue(tx: Transaction, new: NewKey) -> tuple[ApiKey, str]:
     """Make a key. The second value is the secret, to be shown once and never stored."""
     secret = KEY_START + secrets.token_urlsafe(32)
     key = ApiKey(
-        f"key_{uuid.uuid4().hex}", secret[:_PREFIX_LENGTH], role, user_id, agent_id, label, now_ms(), None, None, None
+        id=f"key_{uuid.uuid4().hex}",
+        prefix=secret[:_PREFIX_LENGTH],
+        role=new.role,
+        user_id=new.user_id,
+        agent_id=new.agent_id,
+        workspace_ids=list(new.workspace_ids),
+        label=new.label,
+        created_at=now_ms(),
+        expires_at=new.expires_at,
+        revoked_at=None,
+        last_used_at=None,
     )
     values = {name: getattr(key, name) for name in ApiKey.__slots__}
     tx.execute(sa.insert(api_keys).values(hash=_hash(secret), **values))
     return key, secret
+
+
+def key_of_id(tx: Transaction, key_id: str) -> ApiKey | None:
+    """The key of this id, live or not."""
+    row = tx.execute(sa.select(*_columns()).where(api_keys.c.id == key_id)).first()
+    return ApiKey(*row) if row else None
+
+
+def revoke_for(tx: Transaction, *, user_id: str | None = None, agent_id: str | None = None) -> int:
+    """End all keys of a user or an agent. Returns how many."""
+    column, value = (api_keys.c.user_id, user_id) if user_id is not None else (api_keys.c.agent_id, agent_id)
+    live = sa.and_(column == value, api_keys.c.revoked_at.is_(None))
+    return tx.execute(sa.update(api_keys).where(live).values(revoked_at=now_ms())).rowcount
 
 
 def find(tx: Transaction, secret: str) -> ApiKey | None:
@@ -87,5 +122,5 @@ def _hash(secret: str) -> str:
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _columns() -> list[sa.Column[object]]:
+def _columns() -> list[sa.Column[Any]]:
     return [api_keys.c[name] for name in ApiKey.__slots__]

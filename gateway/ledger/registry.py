@@ -70,7 +70,7 @@ class FileRow:
 
 @dataclass(frozen=True, slots=True)
 class NoteFilter:
-    """Which notes a list asks for; None means "any"."""
+    """Which notes a list asks for; None means "any". `reader` is the (user, agent) that notes must be visible to."""
 
     namespaces: tuple[str, ...] | None = None
     user_id: str | None = None
@@ -80,6 +80,7 @@ class NoteFilter:
     status: str | None = "active"
     tag: str | None = None
     updated_after: int | None = None
+    reader: tuple[str | None, str | None] | None = None
 
 
 _NOTE_FIELDS = tuple(field.name for field in fields(NoteRow))
@@ -193,13 +194,16 @@ def settle_removals(tx: Transaction, note_ids: Collection[str]) -> None:
         tx.execute(sa.delete(index_removals).where(index_removals.c.note_id.in_(part)))
 
 
-def mark_indexed(tx: Transaction, states: Sequence[tuple[str, str, bool]]) -> None:
-    """Record what the index holds: (note id, etag, whether all its vectors are there)."""
+def mark_indexed(tx: Transaction, states: Sequence[tuple[str, str, int, bool]]) -> None:
+    """Record what the index holds: (note id, etag, `updated_at` of the row it was made from, all vectors there).
+
+    A row that changed since, be it only its place, stays to be indexed.
+    """
     if not states:
         return
     tx.execute(
         sa.update(notes)
-        .where(notes.c.note_id == sa.bindparam("b_id"))
+        .where(notes.c.note_id == sa.bindparam("b_id"), notes.c.updated_at == sa.bindparam("b_at"))
         .values(
             fts_etag=sa.bindparam("b_etag"),
             vector_etag=sa.case(
@@ -208,7 +212,7 @@ def mark_indexed(tx: Transaction, states: Sequence[tuple[str, str, bool]]) -> No
             ),
             index_error=None,
         ),
-        [{"b_id": note_id, "b_etag": etag, "b_full": full} for note_id, etag, full in states],
+        [{"b_id": note_id, "b_etag": etag, "b_at": at, "b_full": full} for note_id, etag, at, full in states],
     )
 
 
@@ -305,6 +309,11 @@ def _conditions(wanted: NoteFilter) -> list[sa.ColumnElement[bool]]:
         value = getattr(wanted, name)
         if value is not None:
             where.append(notes.c[name] == value)
+    if wanted.reader is not None:  # a note may be narrower than its namespace
+        user_id, agent_id = wanted.reader
+        same_agent = notes.c.agent_id.is_(None) if agent_id is None else notes.c.agent_id == agent_id
+        where.append(sa.or_(notes.c.visibility != "private", notes.c.user_id == user_id))
+        where.append(sa.or_(notes.c.visibility != "agent-only", same_agent))
     if wanted.updated_after is not None:
         where.append(notes.c.updated_at > wanted.updated_after)
     if wanted.tag is not None:

@@ -9,6 +9,7 @@ from sqlalchemy import (
     Column,
     Float,
     ForeignKey,
+    ForeignKeyConstraint,
     Index,
     Integer,
     LargeBinary,
@@ -51,11 +52,109 @@ api_keys = Table(
     Column("role", String(16), nullable=False),
     Column("user_id", String(64)),
     Column("agent_id", String(64)),
+    Column("workspace_ids", JSON, nullable=False, server_default="[]"),
     Column("label", Text, nullable=False),
     Column("created_at", BigInteger, nullable=False),
     Column("expires_at", BigInteger),
     Column("revoked_at", BigInteger),
     Column("last_used_at", BigInteger),
+)
+
+agents = Table(
+    "agents",
+    metadata,
+    Column("id", String(64), primary_key=True),
+    Column("id_key", String(64), nullable=False, unique=True),
+    Column("name", Text, nullable=False),
+    Column("framework", String(64), nullable=False),
+    Column("owner_user_id", String(64), ForeignKey("users.id")),
+    Column("status", String(16), nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    Column("updated_at", BigInteger, nullable=False),
+)
+
+workspaces = Table(
+    "workspaces",
+    metadata,
+    Column("id", String(64), primary_key=True),
+    Column("id_key", String(64), nullable=False, unique=True),
+    Column("name", Text, nullable=False),
+    Column("owner_user_id", String(64), ForeignKey("users.id")),
+    Column("member_user_ids", JSON, nullable=False),
+    Column("allowed_agent_ids", JSON, nullable=False),
+    Column("status", String(16), nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    Column("updated_at", BigInteger, nullable=False),
+)
+
+sessions = Table(
+    "sessions",
+    metadata,
+    Column("user_id", String(64), ForeignKey("users.id"), primary_key=True),
+    Column("id", String(64), primary_key=True),
+    Column("agent_id", String(64)),
+    Column("workspace_id", String(64)),
+    Column("kind", String(16), nullable=False),
+    Column("status", String(16), nullable=False),
+    Column("summary", Text, nullable=False),
+    Column("cursor", BigInteger, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    Column("updated_at", BigInteger, nullable=False),
+    Column("expires_at", BigInteger, nullable=False),
+    Index("ix_sessions_expires_at", "expires_at"),
+)
+
+episodes = Table(
+    "episodes",
+    metadata,
+    Column("seq", _Serial, primary_key=True, autoincrement=True),
+    Column("id", String(40), nullable=False, unique=True),
+    Column("user_id", String(64), nullable=False),
+    Column("session_id", String(64), nullable=False),
+    Column("agent_id", String(64)),
+    Column("workspace_id", String(64)),
+    Column("content", Text, nullable=False),
+    Column("summary", Text, nullable=False),
+    Column("events", JSON, nullable=False),
+    Column("tags", JSON, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    ForeignKeyConstraint(["user_id", "session_id"], ["sessions.user_id", "sessions.id"], ondelete="CASCADE"),
+    Index("ix_episodes_session", "user_id", "session_id", "seq"),
+)
+
+candidates = Table(
+    "candidates",
+    metadata,
+    Column("id", String(64), primary_key=True),
+    Column("user_id", String(64), nullable=False),
+    Column("session_id", String(64), nullable=False),
+    Column("agent_id", String(64)),
+    Column("workspace_id", String(64)),
+    Column("episode_ids", JSON, nullable=False),
+    Column("memory_type", String(64), nullable=False),
+    Column("content", Text, nullable=False),
+    Column("namespace", Text, nullable=False),
+    Column("importance", Float, nullable=False),
+    Column("confidence", Float, nullable=False),
+    Column("status", String(16), nullable=False),
+    Column("memory_id", String(64)),
+    Column("created_at", BigInteger, nullable=False),
+    ForeignKeyConstraint(["user_id", "session_id"], ["sessions.user_id", "sessions.id"], ondelete="CASCADE"),
+    Index("ix_candidates_session", "user_id", "session_id"),
+)
+
+feedback = Table(
+    "feedback",
+    metadata,
+    Column("seq", _Serial, primary_key=True, autoincrement=True),
+    Column("note_id", String(64), nullable=False),
+    Column("content_hash", String(64), nullable=False),
+    Column("user_id", String(64)),
+    Column("agent_id", String(64)),
+    Column("feedback", String(16), nullable=False),
+    Column("comment", Text, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    Index("ix_feedback_note_id", "note_id", "seq"),
 )
 
 notes = Table(
@@ -220,7 +319,9 @@ audit = Table(
     Column("namespace", Text),
     Column("decision", String(8), nullable=False),
     Column("reason", Text, nullable=False),
+    Column("hash", String(64)),
     Index("ix_audit_at", "at"),
+    Index("ix_audit_actor", "actor_user_id", "seq"),
 )
 
 meta = Table(

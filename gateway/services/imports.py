@@ -5,19 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from gateway.access import guard
 from gateway.access.principal import Principal
-from gateway.access.rules import require
-from gateway.errors import GatewayError, Invalid
+from gateway.errors import GatewayError, Invalid, NotFound
+from gateway.importer.parts import Parts
 from gateway.importer.write import Order
 from gateway.ledger import identities, registry
-from gateway.ledger.audit import AuditEntry
 from gateway.ledger.journal import Actor
 from gateway.notes.fields import read_fields
 from gateway.notes.namespace import Namespace, folder_of, locate, parse_namespace
 from gateway.notes.note import parse
 from gateway.notes.paths import check_vault_path, conflict_copy_of, is_ignored
 from gateway.notes.text import derived_memory_id, etag_of
-from gateway.importer.parts import Parts
 from gateway.services.requests import ImportBatch, ImportedNote
 
 
@@ -38,24 +37,16 @@ def import_notes(principal: Principal, parts: Parts, batch: ImportBatch) -> list
         Invalid: the namespace is unknown or holds one fixed note.
     """
     namespace = parse_namespace(batch.namespace)
-    decision = require(principal, "write", str(namespace))
+    with parts.ledger.read() as tx:
+        resource = guard.resource_at(tx, namespace)
+    missing = NotFound(f"There is no namespace {str(namespace)!r}.", field="namespace")
+    decision = guard.check(parts.ledger, principal, "write", resource, missing)
     if namespace.fixed_file is not None or namespace.kind == "session":
         raise Invalid(f"Notes cannot be imported into {namespace}.", field="namespace")
     folder = folder_of(namespace, owner=parts.settings.vault.owner)
     outcomes: dict[int, ImportOutcome] = {}
     orders: dict[int, Order] = {}
-    entry = AuditEntry(
-        "import",
-        "memory",
-        None,
-        str(namespace),
-        "allow",
-        decision.reason,
-        principal.request_id,
-        principal.key_id,
-        principal.user_id,
-        principal.agent_id,
-    )
+    entry = guard.entry(principal, "import", "memory", namespace=str(namespace), decision=decision)
     with parts.importer.lock:
         _register_owner(parts, namespace)
         for number, note in enumerate(batch.notes):

@@ -10,12 +10,15 @@ from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import Any
 
+from gateway.access import guard
+from gateway.access.guard import Context
 from gateway.access.principal import Principal
-from gateway.access.rules import Decision, require
+from gateway.access.rules import NOWHERE, Action, Decision
 from gateway.errors import BadNote, Invalid, NotAllowed, NotFound, Tombstoned
+from gateway.importer.parts import Parts
 from gateway.importer.rows import HELD
 from gateway.importer.write import Order
-from gateway.ledger import idempotency, identities, registry, tombstones
+from gateway.ledger import idempotency, registry, tombstones
 from gateway.ledger.audit import AuditEntry
 from gateway.ledger.idempotency import Claim, FirstAnswer
 from gateway.ledger.journal import Actor
@@ -24,7 +27,7 @@ from gateway.notes.namespace import Namespace, note_path
 from gateway.notes.text import content_hash, file_name_for, new_memory_id
 from gateway.services import versions
 from gateway.services.composition import changed_note, new_note
-from gateway.importer.parts import Parts
+from gateway.services.namespaces import readable_namespaces
 from gateway.services.records import Deleted, MemoryRecord, Page, Written, content_of, record
 from gateway.services.requests import MemoryPatch, NewMemory, Precondition, namespace_for
 
@@ -44,20 +47,23 @@ def create(
         NotFound: the user is not registered.
         Tombstoned: the text was forgotten, and this is no user's explicit write.
     """
-    user_id = new.user_id or principal.user_id or parts.settings.vault.owner
-    namespace = namespace_for(new, user_id)
-    decision = require(principal, "write", str(namespace))
+    asked = {"user_id": new.user_id, "agent_id": new.agent_id, "workspace_id": new.workspace_id}
+    context = guard.identify(parts.ledger, principal, **asked)
+    user_id = context.user_id or parts.settings.vault.owner
+    namespace = namespace_for(new, context, user_id)
+    with parts.ledger.read() as tx:
+        resource = guard.resource_at(tx, namespace)
+    decision = guard.check(parts.ledger, context.principal, "write", resource, _no_namespace(namespace))
     if namespace.room not in _WRITABLE_ROOMS:
         raise Invalid(f"{namespace} holds one fixed note; change that note instead.", field="namespace")
-    actor = _actor(principal, new.user_id, new.agent_id)
     explicit = principal.agent_id is None and (new.agent_id is None or new.source == "manual")
+    entry = guard.entry(context.principal, "create", "memory", namespace=str(namespace), decision=decision)
     with parts.importer.lock:
         if (first := _recalled(parts, claim)) is not None:
             return first
-        _check_user(parts, user_id)
         if (same := _same_text(parts, namespace, new)) is not None:
             return versions.written(parts, same, duplicate=True)
-        order = _create_order(parts, new, namespace, actor, _entry(principal, "create", "", str(namespace), decision))
+        order = _create_order(parts, new, namespace, _actor(context), entry)
         _check_tombstones(parts, namespace, order, explicit=explicit)
         order = replace(order, may_return=explicit, claim=claim, answer=_answer(parts, 201))
         row = parts.writes.write(order)
@@ -70,14 +76,16 @@ def get(principal: Principal, parts: Parts, note_id: str) -> MemoryRecord:
     Raises:
         NotFound: there is none, or its file is held for a problem or gone.
     """
-    row = find(principal, parts, note_id, "read")
+    row, decision = find(principal, parts, note_id, "read")
     read = parts.files.read(row.path)
     if read is not None and read.etag != row.etag:  # edited a moment ago: take the edit in first
         parts.importer.import_paths([row.path], settled=True)
-        row = find(principal, parts, note_id, "read")
+        row, decision = find(principal, parts, note_id, "read")
         read = parts.files.read(row.path)
     if read is None or row.status == HELD:
         raise _missing(note_id)
+    target = {"target_id": row.note_id, "namespace": row.namespace}
+    parts.reads.add(guard.entry(principal, "read", "memory", decision=decision, **target))
     return record(row, content_of(read.data))
 
 
@@ -87,10 +95,10 @@ def page(principal: Principal, parts: Parts, wanted: NoteFilter, *, limit: int, 
     Raises:
         Invalid: the limit is out of range, or the cursor is not one of ours.
     """
-    require(principal, "read", None)
     most = parts.settings.policy.max_page
     if not 1 <= limit <= most:
         raise Invalid(f"`limit` lies between 1 and {most}.", field="limit")
+    wanted = visible(principal, parts, wanted)
     with parts.ledger.read() as tx:
         rows, total = registry.page(tx, wanted, limit=limit + 1, after=_cursor(cursor))
     shown = rows[:limit]
@@ -118,11 +126,12 @@ def update(
         ChangedElsewhere: the precondition does not hold; carries the current etag and a diff.
         NotAllowed: the note is one of the user's own, read-only.
     """
-    decision = require(principal, "write", None)
+    asked = {"user_id": patch.user_id, "agent_id": patch.agent_id, "workspace_id": patch.workspace_id}
+    context = guard.identify(parts.ledger, principal, **asked)
     with parts.importer.lock:
         if (first := _recalled(parts, claim)) is not None:
             return first
-        row = _current(principal, parts, note_id, "write")
+        row, decision = _current(context.principal, parts, note_id)
         read = parts.files.read(row.path)
         if read is None:
             raise _missing(note_id)
@@ -130,9 +139,11 @@ def update(
         data = changed_note(read.data, patch, row, datetime.now(UTC))
         if data == read.data:
             return versions.written(parts, row)
-        actor = _actor(principal, patch.user_id, patch.agent_id)
-        entry = _entry(principal, "update", row.note_id, row.namespace, decision)
-        order = Order("update", row.note_id, row.path, row.etag, data, actor, entry, principal.agent_id is None)
+        entry = guard.entry(
+            principal, "update", "memory", target_id=row.note_id, namespace=row.namespace, decision=decision
+        )
+        explicit = principal.agent_id is None
+        order = Order("update", row.note_id, row.path, row.etag, data, _actor(context), entry, explicit)
         row = parts.writes.write(replace(order, claim=claim, answer=_answer(parts, 200)))
     return versions.written(parts, _waited(parts, row, wait))
 
@@ -145,20 +156,34 @@ def delete(
     Raises:
         ChangedElsewhere, NotAllowed, NotFound: as for `update`.
     """
-    decision = require(principal, "delete", None)
+    context = guard.identify(parts.ledger, principal)
     with parts.importer.lock:
         if (first := _recalled(parts, claim)) is not None:
             return first
-        row = _current(principal, parts, note_id, "delete")
+        row, decision = _current(principal, parts, note_id)
         read = parts.files.read(row.path)
         precondition.check(
             row, lambda wanted: versions.explain_difference(parts, row, read.data if read else b"", wanted)
         )
-        entry = _entry(principal, "delete", row.note_id, row.namespace, decision)
-        order = Order("delete", row.note_id, row.path, row.etag, None, _actor(principal, None, None), entry, False)
+        entry = guard.entry(
+            principal, "delete", "memory", target_id=row.note_id, namespace=row.namespace, decision=decision
+        )
+        order = Order("delete", row.note_id, row.path, row.etag, None, _actor(context), entry, False)
         parts.writes.write(replace(order, claim=claim, answer=_deletion_answer))
     parts.wake()
     return Deleted(True, row.note_id, versions.deletion_receipt())
+
+
+def acting(
+    principal: Principal, parts: Parts, *, user_id: str | None, agent_id: str | None, workspace_id: str | None
+) -> Principal:
+    """The principal, with the agent that its user named; ids of a query must agree with the key as those of a body do.
+
+    Raises:
+        NotFound: an id is unknown, or not the key's.
+    """
+    asked = {"user_id": user_id, "agent_id": agent_id, "workspace_id": workspace_id}
+    return guard.identify(parts.ledger, principal, **asked).principal
 
 
 def check_owner(found: MemoryRecord, *, user_id: str | None, agent_id: str | None, workspace_id: str | None) -> None:
@@ -172,25 +197,47 @@ def check_owner(found: MemoryRecord, *, user_id: str | None, agent_id: str | Non
         raise _missing(found.id)
 
 
-def find(principal: Principal, parts: Parts, note_id: str, action: str) -> NoteRow:
-    """The registry row of a memory that the principal may see.
+def visible(principal: Principal, parts: Parts, wanted: NoteFilter) -> NoteFilter:
+    """Narrow a list to what the principal may read; an administrator may read everything.
+
+    Raises:
+        NotFound: an id of the filter is unknown, or not the key's.
+    """
+    context = guard.identify(
+        parts.ledger,
+        principal,
+        user_id=wanted.user_id,
+        agent_id=wanted.agent_id,
+        workspace_id=wanted.workspace_id,
+    )
+    if principal.is_admin:
+        return wanted
+    names = readable_namespaces(context)
+    asked = names if wanted.namespaces is None else [name for name in wanted.namespaces if name in names]
+    return replace(wanted, namespaces=tuple(asked), reader=(context.user_id, context.principal.agent_id))
+
+
+def find(principal: Principal, parts: Parts, note_id: str, action: Action) -> tuple[NoteRow, Decision]:
+    """The registry row of a memory that the principal may read or write.
 
     Raises:
         NotFound: there is none, or none for this principal.
+        NotAllowed: the role may never do this.
     """
     with parts.ledger.read() as tx:
         row = registry.note(tx, note_id)
+        resource = guard.resource_of(tx, row) if row is not None else NOWHERE
+    decision = guard.check(parts.ledger, principal, action, resource, _missing(note_id))
     if row is None:
         raise _missing(note_id)
-    require(principal, "read" if action == "read" else "write", row.namespace)
-    return row
+    return row, decision
 
 
-def _current(principal: Principal, parts: Parts, note_id: str, action: str) -> NoteRow:
+def _current(principal: Principal, parts: Parts, note_id: str) -> tuple[NoteRow, Decision]:
     """The row of a memory that may be written, after taking in what a person changed meanwhile."""
-    row = find(principal, parts, note_id, action)
+    row, _ = find(principal, parts, note_id, "write")
     parts.importer.import_paths([row.path], settled=True)
-    row = find(principal, parts, note_id, action)
+    row, decision = find(principal, parts, note_id, "write")
     if row.read_only:
         raise NotAllowed(
             "This is a note of the person's own vault; the gateway only reads it.",
@@ -199,7 +246,7 @@ def _current(principal: Principal, parts: Parts, note_id: str, action: str) -> N
         )
     if row.status == HELD:
         raise BadNote("The note has a problem that a person must mend first; see /v1/problems.", file=row.path)
-    return row
+    return row, decision
 
 
 def _create_order(parts: Parts, new: NewMemory, namespace: Namespace, actor: Actor, entry: AuditEntry) -> Order:
@@ -232,12 +279,6 @@ def _same_text(parts: Parts, namespace: Namespace, new: NewMemory) -> NoteRow | 
     return row if read is not None and read.etag == row.etag else None
 
 
-def _check_user(parts: Parts, user_id: str) -> None:
-    with parts.ledger.read() as tx:
-        if identities.user(tx, user_id) is None:
-            raise NotFound(f"There is no user {user_id!r}.", field="user_id", advice="Make the user: POST /v1/users.")
-
-
 def _recalled(parts: Parts, claim: Claim | None) -> FirstAnswer | None:
     if claim is None:
         return None
@@ -262,9 +303,9 @@ def _waited(parts: Parts, row: NoteRow, wait: float) -> NoteRow:
         return registry.note(tx, row.note_id) or row
 
 
-def _actor(principal: Principal, user_id: str | None, agent_id: str | None) -> Actor:
-    """Who is named as the author of the commit: the agent, else the user, else the key."""
-    agent, user = principal.agent_id or agent_id, principal.user_id or user_id
+def _actor(context: Context) -> Actor:
+    """Who is named as the author of the commit: the agent, else the user, else the administrator."""
+    agent, user = context.agent_id, context.user_id
     if agent:
         return Actor("agent", agent, f"{agent}@agents.memory.local", f"agent:{agent}")
     if user:
@@ -272,19 +313,8 @@ def _actor(principal: Principal, user_id: str | None, agent_id: str | None) -> A
     return Actor("user", "administrator", "admin@memory.local", "admin")
 
 
-def _entry(principal: Principal, action: str, note_id: str, namespace: str, decision: Decision) -> AuditEntry:
-    return AuditEntry(
-        action=action,
-        target_type="memory",
-        target_id=note_id,
-        namespace=namespace,
-        decision="allow",
-        reason=decision.reason,
-        request_id=principal.request_id,
-        key_id=principal.key_id,
-        actor_user_id=principal.user_id,
-        actor_agent_id=principal.agent_id,
-    )
+def _no_namespace(namespace: Namespace) -> NotFound:
+    return NotFound(f"There is no namespace {str(namespace)!r}.", field="namespace")
 
 
 def _missing(note_id: str) -> NotFound:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
+from gateway.access import guard
 from gateway.access.principal import Principal
-from gateway.access.rules import require
 from gateway.errors import Busy
 from gateway.importer import rebuilding
 from gateway.importer.indexing import IndexFeed
@@ -23,7 +23,7 @@ def rebuild(
     Raises:
         Busy: a rebuild is running already.
     """
-    require(principal, "operate", None)
+    guard.operate(parts.ledger, principal)
     if not _running.acquire(blocking=False):
         raise Busy("A rebuild is running already.", advice="Its progress is in GET /v1/health.")
     progress = parts.rebuild = Progress("rebuild")
@@ -56,7 +56,7 @@ def start(principal: Principal, parts: Parts) -> None:
     Raises:
         Busy: a rebuild is running already.
     """
-    require(principal, "operate", None)
+    guard.operate(parts.ledger, principal)
     if _running.locked():
         raise Busy("A rebuild is running already.", advice="Its progress is in GET /v1/health.")
     threading.Thread(target=rebuild, args=(principal, parts), name="rebuild", daemon=True).start()

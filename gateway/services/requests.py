@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from gateway.access.guard import Context
 from gateway.errors import ChangedElsewhere, Invalid, PreconditionRequired
 from gateway.ledger.registry import NoteRow
 from gateway.notes.namespace import Namespace
@@ -201,7 +202,7 @@ class Precondition:
             )
 
 
-def namespace_for(new: NewMemory, user_id: str) -> Namespace:
+def namespace_for(new: NewMemory, context: Context, user_id: str) -> Namespace:
     """Where a new memory goes: by its visibility, as seed 004 section C lays it down.
 
     Raises:
@@ -209,7 +210,7 @@ def namespace_for(new: NewMemory, user_id: str) -> Namespace:
     """
     match new.visibility or _implied(new):
         case "agent-only":
-            wanted = Namespace("agent", _needed(new.agent_id, "agent_id", "agent-only"), "memory")
+            wanted = Namespace("agent", _needed(context.agent_id, "agent_id", "agent-only"), "memory")
         case "workspace-shared":
             wanted = Namespace("workspace", _needed(new.workspace_id, "workspace_id", "workspace-shared"), "shared")
         case "global":

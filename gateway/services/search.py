@@ -7,32 +7,23 @@ import time
 from collections import OrderedDict
 from dataclasses import dataclass, replace
 
+from gateway.access import guard
 from gateway.access.principal import Principal
-from gateway.access.rules import require
-from gateway.errors import EmbeddingFailed, GatewayError, Invalid, NotFound
+from gateway.access.rules import Decision
+from gateway.errors import EmbeddingFailed, GatewayError, Invalid
+from gateway.importer.parts import Parts
 from gateway.index.embed import Embedder, Vector, embed_query_within
 from gateway.index.scope import Scope
 from gateway.index.search import Hit, SearchRequest, SearchResult
 from gateway.index.search import search as search_index
-from gateway.ledger import identities, registry
+from gateway.ledger import feedback, registry
 from gateway.ledger.database import now_ms
 from gateway.ledger.registry import NoteRow
-from gateway.notes.namespace import Namespace, parse_namespace
-from gateway.importer.parts import Parts
+from gateway.notes.namespace import parse_namespace
+from gateway.services.namespaces import readable_namespaces
 from gateway.services.records import Found, SearchAnswer, content_of, record
 from gateway.services.requests import Search
 
-# Directives are instructions, not memories: they are never recalled as data (design section 7).
-_USER_ROOMS = (
-    "long_term",
-    "profile",
-    "preferences",
-    "user_memory",
-    "work_memory",
-    "soul",
-    "user_file",
-    "memory_file",
-)
 _CACHED_QUERIES = 512
 _COOL_DOWN_SECONDS = 5.0
 _MAX_ASKED = 800
@@ -75,6 +66,7 @@ class _Context:
     """Whose memories a search may see."""
 
     namespaces: tuple[str, ...]
+    user_id: str | None
     agent_id: str | None
     at: int
 
@@ -91,13 +83,21 @@ def search(principal: Principal, parts: Parts, vectors: QueryVectors, wanted: Se
         raise Invalid(f"`limit` lies between 1 and {policy.max_page}.", field="limit")
     if len(wanted.query) > policy.max_query_chars:
         raise Invalid(f"A query may have {policy.max_query_chars:,} characters.", field="query")
-    context = _Context(_namespaces(principal, parts, wanted), wanted.agent_id or principal.agent_id, now_ms())
+    identified = _context(principal, parts, wanted)
+    context = _Context(_namespaces(identified, wanted), identified.user_id, identified.agent_id, now_ms())
     vector, degraded = None, list[str]()
     if wanted.mode != "fts":
         timeout = parts.settings.embedding.query_timeout_seconds
         vector, degraded = vectors.of(wanted.query, parts.feed.embedder, timeout)
     rows, hits, result = _checked(parts, wanted, context, vector)
     shown = hits[wanted.offset : wanted.offset + wanted.limit]
+    seen = Decision(True, "admin" if principal.is_admin else "namespaces of the key")
+    parts.reads.add(
+        *(
+            guard.entry(principal, "search", "namespace", namespace=name, decision=seen)
+            for name in sorted({rows[hit.note_id].namespace for hit in shown} or {context.namespaces[0]})
+        )
+    )
     found, truncated = _within(policy.max_answer_bytes, parts, shown, rows, explain=wanted.explain)
     reasons = [*degraded, *(reason for reason in result.degraded if not degraded and reason != "no_embeddings")]
     return SearchAnswer(found, len(found), reasons, truncated, result.candidate_budget_exhausted)
@@ -113,7 +113,10 @@ def _checked(
         result = _ask(parts, wanted, context, vector, asked)
         with parts.ledger.read() as tx:
             rows = registry.notes_by_id(tx, [hit.note_id for hit in result.hits])
-        hits = [hit for hit in result.hits if _confirmed(hit, rows.get(hit.note_id), context)]
+            wrong = feedback.hidden(tx, [(row.note_id, row.content_hash) for row in rows.values()])
+        hits = [
+            hit for hit in result.hits if hit.note_id not in wrong and _confirmed(hit, rows.get(hit.note_id), context)
+        ]
         if len(hits) >= enough or len(result.hits) < asked or asked >= _MAX_ASKED:
             return rows, hits, result
         asked = min(asked * 2, _MAX_ASKED)
@@ -145,50 +148,36 @@ def _confirmed(hit: Hit, row: NoteRow | None, context: _Context) -> bool:
         return False
     if row.visibility == "agent-only" and row.agent_id != context.agent_id:
         return False
+    if row.visibility == "private" and row.user_id != context.user_id and context.user_id is not None:
+        return False
     return row.status == "active" and (row.expires_at is None or row.expires_at > context.at)
 
 
-def _namespaces(principal: Principal, parts: Parts, wanted: Search) -> tuple[str, ...]:
-    """The namespaces a search covers: those of the given ids, narrowed to those asked for. Never "all"."""
-    user_id = wanted.user_id or principal.user_id
-    if user_id is None and wanted.namespaces is None and wanted.agent_id is None and wanted.workspace_id is None:
+def _context(principal: Principal, parts: Parts, wanted: Search) -> guard.Context:
+    """The context of a search; an administrator who names nobody searches for the vault's owner. Never "all"."""
+    user_id = wanted.user_id
+    named = (user_id, wanted.namespaces, wanted.agent_id, wanted.workspace_id)
+    if principal.is_admin and all(value is None for value in named):
         user_id = parts.settings.vault.owner
-    if user_id is not None:
-        _check_user(parts, user_id)
-    readable = _readable(user_id, wanted.agent_id or principal.agent_id, wanted.workspace_id)
-    asked = readable if wanted.namespaces is None else _asked(wanted.namespaces, user_id, readable)
-    for namespace in asked:
-        require(principal, "read", namespace)
-    return tuple(asked)
+    asked = {"user_id": user_id, "agent_id": wanted.agent_id, "workspace_id": wanted.workspace_id}
+    return guard.identify(parts.ledger, principal, **asked)
 
 
-def _asked(names: tuple[str, ...], user_id: str | None, readable: list[str]) -> list[str]:
-    parsed = [str(parse_namespace(name)) for name in names]
-    outside = [name for name in parsed if user_id is not None and name not in readable]
+def _namespaces(context: guard.Context, wanted: Search) -> tuple[str, ...]:
+    """The namespaces a search covers: those of the given ids, narrowed to those asked for."""
+    readable = readable_namespaces(context)
+    if wanted.namespaces is None:
+        return tuple(readable)
+    names = [str(parse_namespace(name)) for name in wanted.namespaces]
+    free = context.principal.is_admin and context.user_id is None
+    outside = [name for name in names if not free and name not in readable]
     if outside:
         raise Invalid(
             f"The namespace {outside[0]} does not belong to the given ids.",
             field="namespaces",
             advice="Name its agent or workspace too, or leave the namespace out.",
         )
-    return parsed
-
-
-def _readable(user_id: str | None, agent_id: str | None, workspace_id: str | None) -> list[str]:
-    found: list[str] = []
-    if user_id is not None:
-        found += [str(Namespace("user", user_id, room)) for room in _USER_ROOMS]
-    if agent_id is not None:
-        found += [str(Namespace("agent", agent_id, room)) for room in ("memory", "experience")]
-    if workspace_id is not None:
-        found.append(str(Namespace("workspace", workspace_id, "shared")))
-    return [*found, str(Namespace("global", "", "public"))]
-
-
-def _check_user(parts: Parts, user_id: str) -> None:
-    with parts.ledger.read() as tx:
-        if identities.user(tx, user_id) is None:
-            raise NotFound(f"There is no user {user_id!r}.", field="user_id", advice="Make the user: POST /v1/users.")
+    return tuple(names)
 
 
 def _within(

@@ -6,12 +6,12 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
+from gateway.access import guard
 from gateway.access.principal import Principal
-from gateway.access.rules import require
 from gateway.importer.importer import ImportReport
+from gateway.importer.parts import Parts
 from gateway.ledger import journal, problems, registry
 from gateway.ledger.problems import ProblemRow
-from gateway.importer.parts import Parts
 from gateway.services.records import text_time
 
 
@@ -49,7 +49,7 @@ def brief(parts: Parts, version: str) -> Health:
 
 def health(principal: Principal, parts: Parts, version: str) -> Health:
     """Everything, for those who may operate the gateway."""
-    require(principal, "operate", None)
+    guard.operate(parts.ledger, principal)
     with parts.ledger.read() as tx:
         counts = registry.counts_by_namespace(tx)
         pending = registry.pending_counts(tx)
@@ -87,14 +87,14 @@ def health(principal: Principal, parts: Parts, version: str) -> Health:
 
 def problem_list(principal: Principal, parts: Parts) -> list[ProblemRow]:
     """What is wrong with which file."""
-    require(principal, "operate", None)
+    guard.operate(parts.ledger, principal)
     with parts.ledger.read() as tx:
         return problems.listed(tx)
 
 
 def confirm_deletions(principal: Principal, parts: Parts) -> ImportReport:
     """A person confirms that notes which vanished in masses are deleted."""
-    require(principal, "operate", None)
+    guard.operate(parts.ledger, principal)
     report = parts.importer.confirm_deletions()
     parts.wake()
     return report

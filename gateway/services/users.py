@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+from gateway.access import guard
 from gateway.access.principal import Principal
-from gateway.access.rules import require
-from gateway.errors import NotFound
+from gateway.importer.parts import Parts
 from gateway.ledger import audit, identities
-from gateway.ledger.audit import AuditEntry
 from gateway.ledger.identities import User
 from gateway.notes.namespace import Namespace
-from gateway.importer.parts import Parts
 from gateway.services.requests import NewUser
 
 
@@ -24,23 +22,13 @@ def create(principal: Principal, parts: Parts, new: NewUser) -> User:
     Raises:
         AlreadyExists: the id is taken, perhaps in another case.
     """
-    decision = require(principal, "operate", None)
+    decision = guard.operate(parts.ledger, principal)
     with parts.importer.lock:
         with parts.ledger.write() as tx:
             user = identities.add_user(tx, new.user_id, new.display_name or new.user_id, dict(new.preferences))
             audit.write(
                 tx,
-                AuditEntry(
-                    action="create_user",
-                    target_type="user",
-                    target_id=user.id,
-                    namespace=profile_namespace(user.id),
-                    decision="allow",
-                    reason=decision.reason,
-                    request_id=principal.request_id,
-                    key_id=principal.key_id,
-                    actor_user_id=principal.user_id,
-                ),
+                guard.entry(principal, "create_user", "user", target_id=user.id, decision=decision),
             )
         (parts.files.root / "Users" / user.id / "LongTerm").mkdir(parents=True, exist_ok=True)
     return user
@@ -52,9 +40,9 @@ def get(principal: Principal, parts: Parts, user_id: str) -> User:
     Raises:
         NotFound: there is none of this id.
     """
-    require(principal, "read", None)
+    guard.identify(parts.ledger, principal, user_id=user_id)
     with parts.ledger.read() as tx:
         user = identities.user(tx, user_id)
     if user is None:
-        raise NotFound(f"There is no user {user_id!r}.", field="user_id")
+        raise guard.no_user(user_id)
     return user

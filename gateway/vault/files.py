@@ -153,7 +153,7 @@ class VaultFiles:
                 return
         raise Unavailable("There is no free name to give a file back.", file=path)
 
-    def undo_exchange(self, intent_id: str, path: str, own_etag: str) -> None:
+    def undo_exchange(self, intent_id: str, path: str, own_etag: str | None) -> None:
         """Swap a spare back into its place. What stands there goes only if it is still our own text, `own_etag`."""
         self._swap_back(self.staging / intent_id, self.root / path, own_etag)
 
@@ -171,9 +171,10 @@ class VaultFiles:
             return True
         return False
 
-    def _swap_back(self, spare: Path, target: Path, own_etag: str) -> None:
+    def _swap_back(self, spare: Path, target: Path, own_etag: str | None) -> None:
         """Undo an exchange. A person may have saved once more since: the newest of their texts stays in the vault."""
         for _ in range(_SWAP_TRIES):
+            put_back = _etag_at(spare)
             try:
                 exchange(spare, target)
             except FileNotFoundError:  # the target was deleted or renamed meanwhile
@@ -184,12 +185,11 @@ class VaultFiles:
             except ExchangeUnsupported:
                 spare.replace(target)
                 return
-            found = _etag_at(spare)
-            if found == own_etag:
+            if _etag_at(spare) == own_etag:
                 spare.unlink(missing_ok=True)
                 return
             # A save came in between and is what we hold now: it is the newest, so it goes back once more.
-            own_etag = _etag_at(target) or ""
+            own_etag = put_back
         self.give_back(spare.name, str(target.relative_to(self.root)))
 
     def _target(self, path: str, data: bytes) -> Path:
@@ -247,8 +247,11 @@ def _etag_at(file: Path) -> str | None:
         fd = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return None
-    with os.fdopen(fd, "rb", closefd=True) as opened:
-        return etag_of(opened.read()) if stat.S_ISREG(os.fstat(fd).st_mode) else None
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        return None
+    with os.fdopen(fd, "rb") as opened:
+        return etag_of(opened.read())
 
 
 def _sync_folder(folder: Path) -> None:

@@ -7,9 +7,11 @@ A person's staged and unstaged work is never touched.
 from __future__ import annotations
 
 import hashlib
+import os
 import re
+import stat
 import threading
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,6 +30,8 @@ _IN_PROGRESS = {
 COMMITTER = ("Memory Gateway", "gateway@memory.local")
 _PACKS_BEFORE_REPACK = 50
 STAGING_NAME = "memory-gateway"
+_UNTIDY = "untidy-index"
+_CRASH_REPORTS = "fast_import_crash_*"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +72,7 @@ class History:
         self.git_dir: Path = root / ".git"
         self._prefix = ""
         self._hash_name = "sha1"
+        self._file_modes = True
 
     def ensure(self) -> None:
         """Make the vault a repository if it lies in none, and learn where its git folder is.
@@ -79,11 +84,13 @@ class History:
         numbers = [int(part) for part in re.findall(r"\d+", version)[:2]]
         if numbers < [2, 36]:
             raise GitTrouble(f"Git 2.36 or newer is needed; found: {version or 'none'}.", advice="Install git.")
-        if self._git.text("rev-parse", "--git-dir") is None:
+        outside = self._git.text("rev-parse", "--git-dir") is None
+        if outside or self._git.ask("check-ignore", "--quiet", str(self.root)).code == 0:  # another repository that ignores it
             self._git.run("init", "--quiet", "--initial-branch=main")
         self.git_dir = Path(self._git.text("rev-parse", "--absolute-git-dir") or self.git_dir)
         self._prefix = self._git.text("rev-parse", "--show-prefix") or ""
         self._hash_name = self._git.text("rev-parse", "--show-object-format") or "sha1"
+        self._file_modes = self._git.text("config", "--type=bool", "--get", "core.fileMode") != "false"
 
     def staging(self) -> Path:
         """A folder on the vault's file system that people do not see; outside the watched tree."""
@@ -125,7 +132,13 @@ class History:
         """Blob ids at HEAD of those of the paths that are there."""
         found: dict[str, str] = {}
         ordered = [path for path in paths if "\n" not in path]
-        if not ordered or self.head() is None:
+        if not paths or self.head() is None:
+            return found
+        for path in set(paths) - set(ordered):  # `cat-file` is asked line by line
+            listed = self._git.ask("ls-tree", "-z", "HEAD", "--", path).out
+            if listed:
+                found[path] = listed.split(b"\t")[0].split(b" ")[2].decode("ascii")
+        if not ordered:
             return found
         request = "".join(f"HEAD:{self._prefix}{path}\n" for path in ordered).encode("utf-8", "surrogateescape")
         answer = self._git.run("cat-file", "--batch-check", send=request)
@@ -154,8 +167,8 @@ class History:
                     f"Commits wait: {reason}.", advice="Finish or abort it in git; they follow by themselves."
                 )
             branch = self._git.text("symbolic-ref", "HEAD") or "refs/heads/main"
-            stream = _stream(commits, branch, self.head(), self._prefix)
-            out = self._git.run("fast-import", "--quiet", "--done", "--date-format=raw", send=stream)
+            stream = self._stream(commits, branch)
+            out = self._fast_import(stream)
             ids = out.decode("ascii").split()
             if len(ids) != len(commits):
                 raise GitTrouble("Git did not confirm the commits.")
@@ -176,7 +189,7 @@ class History:
         out = self._git.ask(
             "log", f"--max-count={limit}", "--format=%H%x00%an%x00%ct", "--end-of-options", "HEAD", "--", path
         )
-        fields = [line.split("\0") for line in out.out.decode("utf-8", "replace").splitlines()]
+        fields = [line.split("\0") for line in out.out.decode("utf-8", "replace").split("\n") if line]
         return [LogEntry(sha, author, int(at) * 1000) for sha, author, at in fields] if out.code == 0 else []
 
     def changed_paths(self, old: str, new: str) -> list[str]:
@@ -203,12 +216,16 @@ class History:
     def resync_index(self, paths: Collection[str]) -> None:
         """After a crash between commit and index: make `git status` agree with HEAD for these paths."""
         at_head = self.committed(paths)
-        lines = [
-            _index_line(self._prefix + path, at_head.get(path))
-            for path in paths
-            if "\n" not in path and "\0" not in path
-        ]
-        self._update_index(lines)
+        self._update_index({path: at_head.get(path) for path in paths if "\0" not in path})
+
+    def tidy_index(self) -> None:
+        """Bring up to date what another tool's `index.lock` kept from the index."""
+        try:
+            waiting = [one.decode("utf-8", "surrogateescape") for one in split_nul(self._untidy.read_bytes())]
+        except FileNotFoundError:
+            return
+        self._untidy.unlink()
+        self.resync_index(waiting)
 
     def upkeep(self) -> None:
         """Fold many small packs into few, and keep history queries fast. In the background only."""
@@ -218,53 +235,79 @@ class History:
                 self._git.ask("repack", "-d", "--geometric=2", "-q")
                 self._git.ask("commit-graph", "write", "--reachable", "--split", "--changed-paths")
 
+    @property
+    def _untidy(self) -> Path:
+        return self.staging() / _UNTIDY
+
     def _sync_index(self, changes: Sequence[Change]) -> None:
         final = {change.path: change.data for change in changes}
-        lines = [
-            _index_line(self._prefix + path, None if data is None else self.blob_id(data))
-            for path, data in final.items()
-        ]
-        self._update_index(lines)
+        self._update_index({path: None if data is None else self.blob_id(data) for path, data in final.items()})
 
-    def _update_index(self, lines: Sequence[bytes]) -> None:
-        # Best effort: another tool's index.lock is left alone, `git status` is then untidy until the next commit.
-        if lines:
-            self._git.ask("update-index", "-z", "--add", "--index-info", send=b"".join(lines))
+    def _update_index(self, blobs: Mapping[str, str | None]) -> None:
+        """Best effort: another tool's `index.lock` is left alone, and the paths are remembered for `tidy_index`."""
+        lines = [_index_line(self._prefix + path, self._mode(path), blob) for path, blob in blobs.items()]
+        if lines and self._git.ask("update-index", "-z", "--add", "--index-info", send=b"".join(lines)).code != 0:
+            self._untidy.parent.mkdir(exist_ok=True)
+            with self._untidy.open("ab") as file:
+                file.write(b"".join(path.encode("utf-8", "surrogateescape") + b"\0" for path in blobs))
+
+    def _mode(self, path: str) -> str:
+        """Notes from other systems are often marked executable; that is theirs to say."""
+        try:
+            found = os.lstat(self.root / path).st_mode
+        except OSError:
+            found = 0
+        return "100755" if self._file_modes and found & stat.S_IXUSR else "100644"
+
+    def _fast_import(self, stream: bytes) -> bytes:
+        before = set(self.git_dir.glob(_CRASH_REPORTS))
+        try:
+            return self._git.run("fast-import", "--quiet", "--done", "--date-format=raw", send=stream)
+        except GitTrouble:
+            for report in set(self.git_dir.glob(_CRASH_REPORTS)) - before:
+                report.unlink(missing_ok=True)
+            raise
+
+    def _stream(self, commits: Sequence[Commit], branch: str) -> bytes:
+        parts: list[bytes] = []
+        parent = self.head()
+        for number, commit in enumerate(commits, start=1):
+            parts += _commit_head(commit, number, branch)
+            if number == 1 and parent is not None:
+                parts.append(f"from {parent}\n".encode("ascii"))
+            for change in commit.changes:
+                parts.append(_file_command(self._prefix + change.path, self._mode(change.path), change.data))
+            parts.append(b"\n")
+        for number in range(1, len(commits) + 1):
+            parts.append(f"get-mark :{number}\n".encode("ascii"))
+        parts.append(b"done\n")
+        return b"".join(parts)
 
 
-def _index_line(path: str, blob: str | None) -> bytes:
-    mode, identifier = ("100644", blob) if blob else ("0", "0" * 40)
+def _commit_head(commit: Commit, number: int, branch: str) -> list[bytes]:
+    seconds = commit.at // 1000
+    message = commit.message.encode("utf-8", "replace")
+    return [
+        f"commit {branch}\nmark :{number}\n".encode(),
+        f"author {_ident(commit.author_name, commit.author_email)} {seconds} +0000\n".encode("utf-8", "replace"),
+        f"committer {_ident(*COMMITTER)} {seconds} +0000\n".encode(),
+        b"data %d\n%s\n" % (len(message), message),
+    ]
+
+
+def _index_line(path: str, mode: str, blob: str | None) -> bytes:
+    mode, identifier = (mode, blob) if blob else ("0", "0" * 40)
     return f"{mode} {identifier}\t{path}".encode("utf-8", "surrogateescape") + b"\0"
 
 
-def _stream(commits: Sequence[Commit], branch: str, parent: str | None, prefix: str) -> bytes:
-    parts: list[bytes] = []
-    for number, commit in enumerate(commits, start=1):
-        seconds = commit.at // 1000
-        message = commit.message.encode("utf-8", "replace")
-        parts.append(f"commit {branch}\nmark :{number}\n".encode())
-        parts.append(f"author {_ident(commit.author_name, commit.author_email)} {seconds} +0000\n".encode())
-        parts.append(f"committer {_ident(*COMMITTER)} {seconds} +0000\n".encode())
-        parts.append(b"data %d\n%s\n" % (len(message), message))
-        if number == 1 and parent is not None:
-            parts.append(f"from {parent}\n".encode("ascii"))
-        for change in commit.changes:
-            parts.append(_file_command(prefix + change.path, change.data))
-        parts.append(b"\n")
-    for number in range(1, len(commits) + 1):
-        parts.append(f"get-mark :{number}\n".encode("ascii"))
-    parts.append(b"done\n")
-    return b"".join(parts)
-
-
-def _file_command(path: str, data: bytes | None) -> bytes:
+def _file_command(path: str, mode: str, data: bytes | None) -> bytes:
     raw = path.encode("utf-8", "surrogateescape")
     if any(part in (b"", b".", b"..") or part.lower() == b".git" for part in raw.split(b"/")):
         raise GitTrouble("A path that git must not store.", file=path)  # fast-import itself would take `.git/hooks/x`
     quoted = b'"' + raw.replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n") + b'"'
     if data is None:
         return b"D " + quoted + b"\n"
-    return b"M 100644 inline " + quoted + b"\ndata %d\n" % len(data) + data + b"\n"
+    return b"M " + mode.encode("ascii") + b" inline " + quoted + b"\ndata %d\n" % len(data) + data + b"\n"
 
 
 def _ident(name: str, email: str) -> str:

@@ -11,10 +11,11 @@ from gateway.access.authenticate import Authenticator
 from gateway.errors import GatewayError
 from gateway.importer import problems_note
 from gateway.importer.importer import ImportReport
+from gateway.importer.parts import Parts
+from gateway.importer.recover import recover
 from gateway.importer.watch import Watcher
 from gateway.ledger import idempotency
 from gateway.ledger.database import now_ms
-from gateway.importer.parts import Parts
 
 _LOG = log.get("workers")
 _UPKEEP_SECONDS = 30.0
@@ -125,8 +126,8 @@ class Workers:
             changed, self._changed = self._changed, set()
         importer = self._parts.importer
         if time.monotonic() >= self._next_scan or len(changed) > 1_000:
-            self._scan()
-            changed |= {path for path in changed if not path.endswith(".md")}
+            self._scan()  # sees everything that was heard
+            changed = set[str]()
         paths = [*changed, *importer.due_paths()]
         if paths:
             importer.import_paths(paths)
@@ -161,10 +162,11 @@ class Workers:
         parts = self._parts
         if self._problems_changed and parts.scanned.is_set():
             self._problems_changed = False
-            problems_note.update(parts.importer)
+            self._problems_changed |= not problems_note.update(parts.importer)
         parts.committer.flush()
         if time.monotonic() >= self._next_upkeep:
             self._next_upkeep = time.monotonic() + _UPKEEP_SECONDS
+            recover(parts.importer)  # writes that an error (a full disk) left half-way
             parts.writes.settle_spares()
             parts.history.upkeep()
             self._authenticator.flush()

@@ -1,0 +1,57 @@
+"""What was said of memories: `incorrect | duplicate | outdated | useful`; of one text, not of what replaces it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import sqlalchemy as sa
+
+from gateway.ledger.database import Transaction, now_ms
+from gateway.ledger.schema import feedback
+
+# A memory whose newest judgement is one of these is not recalled by default.
+HIDING = frozenset({"incorrect"})
+
+
+def give(
+    tx: Transaction, note_id: str, content_hash: str, judgement: str, comment: str, who: tuple[str | None, str | None]
+) -> None:
+    """Record a judgement. `who` is (user id, agent id)."""
+    user_id, agent_id = who
+    tx.execute(
+        sa.insert(feedback).values(
+            note_id=note_id,
+            content_hash=content_hash,
+            user_id=user_id,
+            agent_id=agent_id,
+            feedback=judgement,
+            comment=comment,
+            created_at=now_ms(),
+        )
+    )
+
+
+def hidden(tx: Transaction, notes: Collection[tuple[str, str]]) -> set[str]:
+    """Ids of those (note id, content hash) whose newest judgement hides them."""
+    if not notes:
+        return set()
+    texts = dict(notes)
+    query = (
+        sa.select(feedback.c.note_id, feedback.c.content_hash, feedback.c.feedback)
+        .where(feedback.c.note_id.in_(list(texts)), feedback.c.feedback.in_(["incorrect", "useful"]))
+        .order_by(feedback.c.seq)
+    )
+    newest = {row[0]: row[2] for row in tx.execute(query) if texts[row[0]] == row[1]}
+    return {note_id for note_id, judgement in newest.items() if judgement in HIDING}
+
+
+def judgements(tx: Transaction, note_id: str) -> list[str]:
+    """All judgements of a memory, oldest first."""
+    return list(
+        tx.scalars(sa.select(feedback.c.feedback).where(feedback.c.note_id == note_id).order_by(feedback.c.seq))
+    )
+
+
+def forget(tx: Transaction, note_id: str) -> None:
+    """Remove what was said of a memory."""
+    tx.execute(sa.delete(feedback).where(feedback.c.note_id == note_id))

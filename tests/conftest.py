@@ -1,0 +1,31 @@
+"""Shared by all tests: a gateway on a real vault with real git, SQLite and LanceDB; keywords only."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from gateway.bootstrap import Gateway, open_gateway
+from gateway.config import load_settings
+
+# Nothing waits for quiet or for a second look, so that tests need not either.
+IMPATIENT = {
+    "embedding": {"provider": "none"},
+    "git": {"quiet_seconds": 0},
+    "watch": {"settle_seconds": 0, "absence_seconds": 0},
+}
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Iterator[Callable[..., Gateway]]:
+    """Opens gateways by the name of their data directory; all are closed at the end."""
+    gateways: list[Gateway] = []
+
+    def open_one(name: str = "data", **settings) -> Gateway:
+        gateway = open_gateway(load_settings(data_dir=tmp_path / name, **(IMPATIENT | settings)))
+        gateways.append(gateway)
+        return gateway
+
+    yield open_one
+    for gateway in gateways:
+        gateway.close()

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from gateway import log
 from gateway.access.authenticate import Authenticator
+from gateway.access.limits import RateLimit
 from gateway.config import Settings
 from gateway.errors import GatewayError, GitTrouble
 from gateway.importer.commits import Committer
@@ -20,12 +21,13 @@ from gateway.importer.recover import recover
 from gateway.importer.write import WriteRoad
 from gateway.index.embed import Embedder, EmbeddingConfig, OpenedEmbedder, open_embedder
 from gateway.index.store import Index
-from gateway.ledger import Ledger, identities, keys, meta, registry
+from gateway.ledger import Ledger, agents, identities, keys, meta, registry
 from gateway.ledger.audit import ReadBuffer
 from gateway.ledger.database import now_ms
 from gateway.ledger.keys import NewKey
+from gateway.llm import ChatModel
 from gateway.notes.namespace import STARTER_FOLDERS
-from gateway.services.search import QueryVectors
+from gateway.skills.retrieve_context import QueryVectors
 from gateway.starter import starter_vault
 from gateway.vault.files import VaultFiles
 from gateway.vault.history import COMMITTER, Change, Commit, History
@@ -33,6 +35,7 @@ from gateway.vault.lock import DirectoryLock
 from gateway.workers.loop import Workers
 
 _LOG = log.get("bootstrap")
+FIRST_AGENT = "assistant"
 
 
 @dataclass(slots=True)
@@ -43,6 +46,8 @@ class Gateway:
     authenticator: Authenticator
     query_vectors: QueryVectors
     workers: Workers
+    rate_limit: RateLimit
+    model: ChatModel | None
     first_key: str | None
     _locks: list[DirectoryLock]
     _started: bool = False
@@ -69,6 +74,9 @@ class Gateway:
             _LOG.warning("commits wait for the next start", reason=str(error))
         if self.parts.feed.embedder is not None:
             self.parts.feed.embedder.close()
+        if self.model is not None:
+            self.model.close()
+        self.parts.reads.flush()
         self.parts.ledger.close()
         for lock in self._locks:
             lock.close()
@@ -131,7 +139,10 @@ def _open(settings: Settings, embedder: Embedder | None, locks: list[DirectoryLo
     )
     authenticator = Authenticator(ledger)
     first_key = _first_start(settings, ledger)
-    return Gateway(parts, authenticator, QueryVectors(), Workers(parts, authenticator), first_key, locks)
+    limit = RateLimit(settings.policy.requests_per_minute, settings.policy.request_burst)
+    model = ChatModel(settings.llm) if settings.llm.provider == "openai" else None
+    workers = Workers(parts, authenticator)
+    return Gateway(parts, authenticator, QueryVectors(), workers, limit, model, first_key, locks)
 
 
 def _prepare_vault(root: Path, ledger: Ledger) -> list[str]:
@@ -201,15 +212,18 @@ def _open_index(settings: Settings, ledger: Ledger, embedder: Embedder | None) -
 
 
 def _first_start(settings: Settings, ledger: Ledger) -> str | None:
-    """Make the vault's owner and the first admin key; the key goes to a file that only its user can read."""
+    """Make the vault's owner, their first agent, and a key for the administrator and for that agent, each in a file
+    that only its user can read."""
+    owner = settings.vault.owner
     with ledger.write() as tx:
-        if (
-            identities.user(tx, settings.vault.owner) is None
-            and identities.user_taking_id(tx, settings.vault.owner) is None
-        ):
-            identities.add_user(tx, settings.vault.owner, settings.vault.owner, {})
+        if identities.user_taking_id(tx, owner) is None:
+            identities.add_user(tx, owner, owner, {})
         if keys.has_admin(tx):
             return None
+        if agents.agent(tx, FIRST_AGENT) is None:
+            agents.add_agent(tx, FIRST_AGENT, name="Assistant", framework="other", owner_user_id=owner)
+            made = NewKey(role="agent", label="first start", user_id=owner, agent_id=FIRST_AGENT)
+            write_key(settings.data_dir / "agent.key", keys.issue(tx, made)[1])
         _, secret = keys.issue(tx, NewKey(role="admin", label="first start"))
         write_key(settings.admin_key_path, secret)
     return secret

@@ -70,6 +70,16 @@ class EmbeddingSettings(Group):
     threads: int = Field(1, ge=1, le=64, description="Threads of the local model.")
 
 
+class LanguageModelSettings(Group):
+    """`[llm]`"""
+
+    provider: Literal["openai", "none"] = Field("none", description="A language model for extraction and summaries.")
+    base_url: str | None = Field(None, description="Base URL of an OpenAI-compatible chat service, up to `/v1`.")
+    model: str | None = Field(None, description="Model name.")
+    api_key: SecretStr | None = Field(None, description="Its key; better set by environment variable.")
+    timeout_seconds: float = Field(30.0, gt=0, description="Deadline of one answer, retries included.")
+
+
 class WatchSettings(Group):
     """`[watch]`"""
 
@@ -132,6 +142,7 @@ class Settings(BaseSettings):
     vault: VaultSettings = Field(default_factory=lambda: VaultSettings.model_validate({}))
     git: GitSettings = Field(default_factory=lambda: GitSettings.model_validate({}))
     embedding: EmbeddingSettings = Field(default_factory=lambda: EmbeddingSettings.model_validate({}))
+    llm: LanguageModelSettings = Field(default_factory=lambda: LanguageModelSettings.model_validate({}))
     watch: WatchSettings = Field(default_factory=lambda: WatchSettings.model_validate({}))
     index: IndexSettings = Field(default_factory=lambda: IndexSettings.model_validate({}))
     policy: PolicySettings = Field(default_factory=lambda: PolicySettings.model_validate({}))

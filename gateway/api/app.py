@@ -15,13 +15,14 @@ from litestar.openapi.spec import Components, SecurityScheme
 from litestar.static_files import create_static_files_router  # pyright: ignore[reportUnknownVariableType]
 
 from gateway import __version__
-from gateway.api import memories, operations
+from gateway.api import governance, identities, memories, operations, sessions
 from gateway.api.headers import HostGuard, authenticated
 from gateway.api.metrics import MeteredApp, Metrics
 from gateway.api.problems import HANDLERS
 from gateway.bootstrap import Gateway
 
 _ASSETS = "/schema-assets"
+_ROUTES = (memories.ROUTES, sessions.ROUTES, identities.ROUTES, governance.ROUTES, operations.ROUTES)
 
 
 def create_app(gateway: Gateway, *, lifespan: Sequence[Any] = ()) -> Litestar:
@@ -37,7 +38,7 @@ def create_app(gateway: Gateway, *, lifespan: Sequence[Any] = ()) -> Litestar:
         return MeteredApp(app, metrics)
 
     return Litestar(
-        route_handlers=[_keyed(memories.ROUTES), _keyed(operations.ROUTES), *operations.OPEN_ROUTES, _assets()],
+        route_handlers=[*map(_keyed, _ROUTES), *operations.OPEN_ROUTES, _assets()],
         exception_handlers=HANDLERS,
         middleware=[guarded, metered],
         openapi_config=_openapi(),

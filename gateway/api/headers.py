@@ -44,8 +44,12 @@ def authenticated(connection: ASGIConnection[Any, Any, Any, Any], _handler: Base
 
     Raises:
         NotAuthenticated: no valid key.
+        RateLimited: too many requests with it.
     """
-    connection.scope["state"]["principal"] = _authenticated(connection)
+    principal = _authenticated(connection)
+    gateway: Gateway = connection.app.state["gateway"]
+    gateway.rate_limit.take(principal.key_id)
+    connection.scope["state"]["principal"] = principal
 
 
 def _authenticated(connection: ASGIConnection[Any, Any, Any, Any]) -> Principal:

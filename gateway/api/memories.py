@@ -10,6 +10,7 @@ from litestar.concurrency import sync_to_thread
 from litestar.params import FromPath, FromQuery, HeaderParameter, JSONBody, QueryParameter
 
 from gateway.api.headers import claim_of, gateway_of, principal_of, wait_seconds
+from gateway.api.problems import ERRORS
 from gateway.ledger.idempotency import FirstAnswer
 from gateway.ledger.registry import NoteFilter
 from gateway.notes.namespace import parse_namespace
@@ -38,7 +39,7 @@ class HistoryAnswer:
     versions: list[VersionRecord]
 
 
-@post("/v1/memory", status_code=201)
+@post("/v1/memory", responses=ERRORS, status_code=201)
 async def create_memory(
     request: Http,
     data: JSONBody[NewMemory],
@@ -57,7 +58,7 @@ async def create_memory(
     return _written(done, 201 if created else 200, seconds)
 
 
-@get("/v1/memory", sync_to_thread=True)
+@get("/v1/memory", responses=ERRORS, sync_to_thread=True)
 def list_memories(
     request: Http,
     *,
@@ -89,7 +90,7 @@ def list_memories(
     return memories.page(principal, gateway_of(request).parts, wanted, limit=limit, cursor=cursor)
 
 
-@get("/v1/memory/{memory_id:str}", sync_to_thread=True)
+@get("/v1/memory/{memory_id:str}", responses=ERRORS, sync_to_thread=True)
 def get_memory(
     request: Http,
     memory_id: FromPath[str],
@@ -105,7 +106,7 @@ def get_memory(
     return Response(found, headers={"ETag": f'"{found.etag}"'})
 
 
-@patch("/v1/memory/{memory_id:str}")
+@patch("/v1/memory/{memory_id:str}", responses=ERRORS)
 async def change_memory(
     request: Http,
     memory_id: FromPath[str],
@@ -129,7 +130,7 @@ async def change_memory(
     return _written(done, 200, seconds)
 
 
-@delete("/v1/memory/{memory_id:str}", status_code=200)
+@delete("/v1/memory/{memory_id:str}", responses=ERRORS, status_code=200)
 async def delete_memory(
     request: Http,
     memory_id: FromPath[str],
@@ -148,21 +149,21 @@ async def delete_memory(
     return _replayed(done) if isinstance(done, FirstAnswer) else Response(done)
 
 
-@get("/v1/memory/{memory_id:str}/history", sync_to_thread=True)
+@get("/v1/memory/{memory_id:str}/history", responses=ERRORS, sync_to_thread=True)
 def memory_history(request: Http, memory_id: FromPath[str], diff: FromQuery[bool] = False) -> HistoryAnswer:
     """All versions of a memory, newest first; with `diff=true` what each of them changed."""
     found = versions.history(principal_of(request), gateway_of(request).parts, memory_id, with_diff=diff)
     return HistoryAnswer(memory_id, found)
 
 
-@get("/v1/memory/{memory_id:str}/receipt", sync_to_thread=True)
+@get("/v1/memory/{memory_id:str}/receipt", responses=ERRORS, sync_to_thread=True)
 def memory_receipt(request: Http, memory_id: FromPath[str]) -> Response[Written]:
     """How far the newest version has come: file, ledger, commit, keywords, vector."""
     found = versions.receipt(principal_of(request), gateway_of(request).parts, memory_id)
     return Response(found, headers={"ETag": f'"{found.etag}"'})
 
 
-@post("/v1/memory/search", status_code=200, sync_to_thread=True)
+@post("/v1/memory/search", responses=ERRORS, status_code=200, sync_to_thread=True)
 def search_memories(request: Http, data: JSONBody[Search]) -> SearchAnswer:
     """Find memories by keywords and meaning."""
     gateway = gateway_of(request)

@@ -1,4 +1,4 @@
-"""Users, health, problems, import, rebuild, metrics: everything that is not a memory."""
+"""Health, problems, import, rebuild, metrics: what concerns the gateway as a whole."""
 
 from __future__ import annotations
 
@@ -7,34 +7,21 @@ from typing import Any
 
 from litestar import MediaType, Request, Response, get, post
 from litestar.concurrency import sync_to_thread
-from litestar.params import FromPath, JSONBody
+from litestar.params import JSONBody
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from gateway import __version__
 from gateway.api.headers import gateway_of, principal_of
 from gateway.api.metrics import Metrics
-from gateway.ledger.identities import User
+from gateway.api.problems import ERRORS
 from gateway.ledger.problems import ProblemRow
-from gateway.services import imports, rebuild, status, users
+from gateway.services import imports, rebuild, status
 from gateway.services.imports import ImportOutcome
 from gateway.services.records import text_time
-from gateway.services.requests import ImportBatch, NewUser
+from gateway.services.requests import ImportBatch
 from gateway.services.status import Health
 
 Http = Request[Any, Any, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class UserRecord:
-    """A user as seed 004 section B has it."""
-
-    id: str
-    display_name: str
-    status: str
-    profile_namespace: str
-    preferences: dict[str, Any]
-    created_at: str
-    updated_at: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,19 +68,7 @@ class RebuildStarted:
     generation: int
 
 
-@post("/v1/users", status_code=201, sync_to_thread=True)
-def create_user(request: Http, data: JSONBody[NewUser]) -> UserRecord:
-    """Register a user."""
-    return _user(users.create(principal_of(request), gateway_of(request).parts, data))
-
-
-@get("/v1/users/{user_id:str}", sync_to_thread=True)
-def get_user(request: Http, user_id: FromPath[str]) -> UserRecord:
-    """One user."""
-    return _user(users.get(principal_of(request), gateway_of(request).parts, user_id))
-
-
-@get("/v1/health", sync_to_thread=True)
+@get("/v1/health", responses=ERRORS, sync_to_thread=True)
 def get_health(request: Http) -> Response[Health]:
     """Alive, and ready once the first scan is done (503 before). With a key: everything else."""
     parts = gateway_of(request).parts
@@ -104,26 +79,26 @@ def get_health(request: Http) -> Response[Health]:
     return Response(found, status_code=200 if found.ready else 503, headers={"Cache-Control": "no-store"})
 
 
-@get("/v1/problems", sync_to_thread=True)
+@get("/v1/problems", responses=ERRORS, sync_to_thread=True)
 def list_problems(request: Http) -> Problems:
     """What is wrong with which file, and what to do; the same as `Reviews/Problems.md`."""
     rows = status.problem_list(principal_of(request), gateway_of(request).parts)
     return Problems([_problem(row) for row in rows], len(rows))
 
 
-@post("/v1/problems/confirm-deletions", status_code=200, sync_to_thread=True)
+@post("/v1/problems/confirm-deletions", responses=ERRORS, status_code=200, sync_to_thread=True)
 def confirm_deletions(request: Http) -> Confirmed:
     """Confirm that notes which vanished in masses are deleted."""
     return Confirmed(status.confirm_deletions(principal_of(request), gateway_of(request).parts).deleted)
 
 
-@post("/v1/import", status_code=200, sync_to_thread=True)
+@post("/v1/import", responses=ERRORS, status_code=200, sync_to_thread=True)
 def import_notes(request: Http, data: JSONBody[ImportBatch]) -> ImportAnswer:
     """Take in up to 200 notes, byte for byte. Repeating it changes nothing."""
     return ImportAnswer(imports.import_notes(principal_of(request), gateway_of(request).parts, data))
 
 
-@post("/v1/rebuild", status_code=202)
+@post("/v1/rebuild", responses=ERRORS, status_code=202)
 async def start_rebuild(request: Http) -> RebuildStarted:
     """Rebuild the index from the vault in the background; the old one serves until then."""
     parts = gateway_of(request).parts
@@ -139,18 +114,6 @@ def get_metrics(request: Http) -> Response[bytes]:
     return Response(generate_latest(metrics.registry), headers={"Content-Type": CONTENT_TYPE_LATEST})
 
 
-def _user(user: User) -> UserRecord:
-    return UserRecord(
-        user.id,
-        user.display_name,
-        user.status,
-        users.profile_namespace(user.id),
-        user.preferences,
-        text_time(user.created_at) or "",
-        text_time(user.updated_at) or "",
-    )
-
-
 def _problem(row: ProblemRow) -> Problem:
     return Problem(
         row.path, row.kind, row.message, row.advice, row.line, row.field, row.namespace, text_time(row.since) or ""
@@ -158,8 +121,6 @@ def _problem(row: ProblemRow) -> Problem:
 
 
 ROUTES = [
-    create_user,
-    get_user,
     list_problems,
     confirm_deletions,
     import_notes,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, cast
 
 from litestar import Request, Response
 from litestar.exceptions import HTTPException, ValidationException
+from litestar.openapi.datastructures import ResponseSpec
 
 from gateway import errors, log
 from gateway.errors import GatewayError
@@ -24,6 +26,7 @@ _STATUS: dict[type[GatewayError], int] = {
     errors.NotAuthenticated: 401,
     errors.NotAllowed: 403,
     errors.NotFound: 404,
+    errors.RateLimited: 429,
     errors.Conflict: 409,
     errors.TooMuchGone: 409,
     errors.PreconditionRequired: 428,
@@ -59,6 +62,8 @@ def handle_gateway_error(request: Request[Any, Any, Any], error: GatewayError) -
         headers["WWW-Authenticate"] = 'Bearer realm="memory-gateway"'
     if isinstance(error, errors.Unavailable):
         headers["Retry-After"] = "1"
+    if isinstance(error, errors.RateLimited):
+        headers["Retry-After"] = str(error.facts.get("retry_after", 1))
     etag = error.facts.get("etag")
     if isinstance(etag, str):
         headers["ETag"] = f'"{etag}"'
@@ -136,6 +141,30 @@ def _field(item: dict[str, Any]) -> dict[str, str | None]:
     name = ".".join(str(part) for part in parts)
     message = str(item.get("message") or item.get("msg") or "is wrong").rstrip(".")
     return {"field": name or None, "message": message.removeprefix("Value error, ")}
+
+
+@dataclass(frozen=True, slots=True)
+class ProblemDocument:
+    """A problem (RFC 9457). Further members belong to its type: `advice`, `field`, `file`, `line`, `etag`, `diff`."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    instance: str
+
+
+def _documented(status: int) -> ResponseSpec:
+    return ResponseSpec(
+        data_container=ProblemDocument,
+        generate_examples=False,
+        media_type=MEDIA_TYPE,  # pyright: ignore[reportArgumentType]
+        description=HTTPStatus(status).phrase,
+    )
+
+
+# Every route with a key may answer so; which statuses mean what is in docs/api.md.
+ERRORS = {status: _documented(status) for status in (400, 401, 403, 404, 409, 413, 422, 428, 429, 500, 503)}
 
 
 HANDLERS: Any = {

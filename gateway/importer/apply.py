@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from gateway.errors import AlreadyExists
 from gateway.importer.places import Place
@@ -93,10 +93,19 @@ def _store(work: _Work) -> None:
     _free_paths(work)
     registry.save_notes(work.tx, list(work.rows.values()))
     registry.save_files(work.tx, work.files)
-    journal.record_versions(work.tx, work.versions)
+    journal.record_versions(work.tx, _without_retaken_paths(work))
     work.done.problems_changed = problems.replace_problems(work.tx, work.judged, work.problems)
     audit.write(work.tx, *work.audit)
     work.done.put = list(work.rows.values())
+
+
+def _without_retaken_paths(work: _Work) -> list[tuple[Version, bytes | None]]:
+    """Where notes swapped names, the old name of one is the new name of another: git must not remove it."""
+    taken = {row.path for row in work.rows.values()}
+    return [
+        (replace(version, old_path=None) if version.old_path in taken else version, body)
+        for version, body in work.versions
+    ]
 
 
 def _free_paths(work: _Work) -> None:

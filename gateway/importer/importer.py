@@ -99,7 +99,7 @@ class Importer:
         report = ImportReport()
         with self.lock:
             changed = [path for path, key in snapshot.files.items() if self.seen.get(path) != key]
-            changed.sort(key=lambda path: (len(path), path))  # of two notes with one id, the plainer name has it
+            changed.sort(key=lambda path: (len(path), path))  # as `plan` does within a batch
             absent = [path for path in self.seen if path not in snapshot.files and snapshot.covers(path)]
             back = [path for path in self.absence.missing if path in snapshot.files]
             due = [path for path, at in self.later.items() if at <= now_ms()]

@@ -114,7 +114,8 @@ def plan(observations: Sequence[Observation], known: Known, *, gone: Callable[[s
     batch = _Batch(known, gone, {seen.path: claim_of(seen) for seen in observations if seen.read is not None})
     actions: list[Action] = []
     vanished: list[Vanish] = []
-    for seen in sorted(observations, key=lambda one: one.path):
+    # Of two notes with one id that are new together, the plainer name has it.
+    for seen in sorted(observations, key=lambda one: (len(one.path), one.path)):
         action = _decide(seen, batch)
         if isinstance(action, Vanish):
             vanished.append(action)

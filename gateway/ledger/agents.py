@@ -74,7 +74,7 @@ def add_agent(tx: Transaction, agent_id: str, name: str, framework: str, owner_u
 
 
 def add_workspace(
-    tx: Transaction, workspace_id: str, name: str, owner_user_id: str | None, members: list[str], allowed: list[str]
+    tx: Transaction, workspace_id: str, *, name: str, owner: str | None, members: list[str], allowed: list[str]
 ) -> Workspace:
     """Register a workspace.
 
@@ -83,7 +83,7 @@ def add_workspace(
     """
     _check_free(tx, workspaces, workspace_id, "workspace")
     at = now_ms()
-    added = Workspace(workspace_id, name, owner_user_id, members, allowed, "active", at, at)
+    added = Workspace(workspace_id, name, owner, members, allowed, "active", at, at)
     tx.execute(sa.insert(workspaces).values(**_values(added)))
     return added
 

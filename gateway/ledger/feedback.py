@@ -14,7 +14,13 @@ HIDING = frozenset({"incorrect"})
 
 
 def give(
-    tx: Transaction, note_id: str, content_hash: str, judgement: str, comment: str, who: tuple[str | None, str | None]
+    tx: Transaction,
+    note_id: str,
+    content_hash: str,
+    judgement: str,
+    *,
+    comment: str,
+    who: tuple[str | None, str | None],
 ) -> None:
     """Record a judgement. `who` is (user id, agent id)."""
     user_id, agent_id = who

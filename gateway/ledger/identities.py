@@ -65,6 +65,11 @@ def add_user(tx: Transaction, user_id: str, display_name: str, preferences: dict
     return added
 
 
+def change_user(tx: Transaction, user_id: str, **values: Any) -> None:
+    """Set columns of a user."""
+    tx.execute(sa.update(users).where(users.c.id == user_id).values(updated_at=now_ms(), **values))
+
+
 def user_taking_id(tx: Transaction, user_id: str) -> str | None:
     """The registered id that equals this one without regard to case, if any."""
     return tx.scalar(sa.select(users.c.id).where(users.c.id_key == id_key(user_id)))

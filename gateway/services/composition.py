@@ -7,40 +7,15 @@ from datetime import datetime
 
 from gateway.errors import BadNote, Invalid
 from gateway.ledger.registry import NoteRow
-from gateway.notes.namespace import Namespace, parse_namespace
+from gateway.notes.namespace import parse_namespace
 from gateway.notes.note import PropertyValue, parse
 from gateway.notes.patch import DELETE, Change, replace_body, set_properties
-from gateway.notes.template import render_memory, time_text
-from gateway.services.requests import MemoryPatch, NewMemory
+from gateway.notes.template import time_text
+from gateway.services.requests import MemoryPatch
 
 _WIDTH = {"agent-only": 0, "private": 1, "workspace-shared": 2, "global": 3}
 _PROPERTY_OF = {"memory_type": "type", "expires_at": "expires"}
 _NO_PROPERTY = frozenset({"content", "version", "user_id", "agent_id", "workspace_id"})
-
-
-def new_note(new: NewMemory, namespace: Namespace, memory_id: str, at: datetime) -> bytes:
-    """The bytes of a new memory's note.
-
-    Raises:
-        BadNote: the text would not read back as it was given (e.g. it holds conflict markers).
-    """
-    properties: dict[str, PropertyValue] = {
-        "id": memory_id,
-        "type": new.memory_type,
-        "summary": new.summary,
-        "tags": list(new.tags),
-        "importance": new.importance,
-        "confidence": new.confidence,
-        "visibility": new.visibility or namespace.default_visibility,
-        "status": "active",
-        "source": new.source,
-        "source_ref": new.source_ref,
-        "created": time_text(at),
-        "updated": time_text(at),
-        "expires": time_text(new.expires_at) if new.expires_at else None,
-        "version": 1,
-    }
-    return render_memory(properties, new.content)
 
 
 def changed_note(data: bytes, patch: MemoryPatch, row: NoteRow, at: datetime) -> bytes:

@@ -14,22 +14,21 @@ from gateway.access import guard
 from gateway.access.guard import Context
 from gateway.access.principal import Principal
 from gateway.access.rules import NOWHERE, Action, Decision
-from gateway.errors import BadNote, Invalid, NotAllowed, NotFound, Tombstoned
+from gateway.errors import BadNote, Invalid, NotAllowed, NotFound
 from gateway.importer.parts import Parts
 from gateway.importer.rows import HELD
 from gateway.importer.write import Order
-from gateway.ledger import idempotency, registry, tombstones
-from gateway.ledger.audit import AuditEntry
+from gateway.ledger import idempotency, registry
 from gateway.ledger.idempotency import Claim, FirstAnswer
 from gateway.ledger.journal import Actor
 from gateway.ledger.registry import NoteFilter, NoteRow
-from gateway.notes.namespace import Namespace, note_path
-from gateway.notes.text import content_hash, file_name_for, new_memory_id
+from gateway.notes.namespace import Namespace
 from gateway.services import versions
-from gateway.services.composition import changed_note, new_note
+from gateway.services.composition import changed_note
 from gateway.services.namespaces import readable_namespaces
 from gateway.services.records import Deleted, MemoryRecord, Page, Written, content_of, record
 from gateway.services.requests import MemoryPatch, NewMemory, Precondition, namespace_for
+from gateway.skills.commit import Authority, ToCommit, commit
 
 _WRITABLE_ROOMS = frozenset({"long_term", "memory", "shared", "public"})
 
@@ -58,16 +57,14 @@ def create(
         raise Invalid(f"{namespace} holds one fixed note; change that note instead.", field="namespace")
     explicit = principal.agent_id is None and (new.agent_id is None or new.source == "manual")
     entry = guard.entry(context.principal, "create", "memory", namespace=str(namespace), decision=decision)
+    wanted = _to_commit(new, namespace, explicit=explicit)
     with parts.importer.lock:
         if (first := _recalled(parts, claim)) is not None:
             return first
-        if (same := _same_text(parts, namespace, new)) is not None:
-            return versions.written(parts, same, duplicate=True)
-        order = _create_order(parts, new, namespace, _actor(context), entry)
-        _check_tombstones(parts, namespace, order, explicit=explicit)
-        order = replace(order, may_return=explicit, claim=claim, answer=_answer(parts, 201))
-        row = parts.writes.write(order)
-    return versions.written(parts, _waited(parts, row, wait))
+        done = commit(parts, wanted, Authority(actor_of(context), entry, claim, _answer(parts, 201)))
+    if done.duplicate:
+        return versions.written(parts, done.row, duplicate=True)
+    return versions.written(parts, _waited(parts, done.row, wait))
 
 
 def get(principal: Principal, parts: Parts, note_id: str) -> MemoryRecord:
@@ -143,7 +140,7 @@ def update(
             principal, "update", "memory", target_id=row.note_id, namespace=row.namespace, decision=decision
         )
         explicit = principal.agent_id is None
-        order = Order("update", row.note_id, row.path, row.etag, data, _actor(context), entry, explicit)
+        order = Order("update", row.note_id, row.path, row.etag, data, actor_of(context), entry, explicit)
         row = parts.writes.write(replace(order, claim=claim, answer=_answer(parts, 200)))
     return versions.written(parts, _waited(parts, row, wait))
 
@@ -168,7 +165,7 @@ def delete(
         entry = guard.entry(
             principal, "delete", "memory", target_id=row.note_id, namespace=row.namespace, decision=decision
         )
-        order = Order("delete", row.note_id, row.path, row.etag, None, _actor(context), entry, False)
+        order = Order("delete", row.note_id, row.path, row.etag, None, actor_of(context), entry, False)
         parts.writes.write(replace(order, claim=claim, answer=_deletion_answer))
     parts.wake()
     return Deleted(True, row.note_id, versions.deletion_receipt())
@@ -249,34 +246,21 @@ def _current(principal: Principal, parts: Parts, note_id: str) -> tuple[NoteRow,
     return row, decision
 
 
-def _create_order(parts: Parts, new: NewMemory, namespace: Namespace, actor: Actor, entry: AuditEntry) -> Order:
-    memory_id = new_memory_id()
-    name = file_name_for(new.summary or new.content, memory_id)
-    path = note_path(namespace, name, owner=parts.settings.vault.owner)
-    data = new_note(new, namespace, memory_id, datetime.now(UTC))
-    return Order("create", memory_id, path, None, data, actor, replace(entry, target_id=memory_id), may_return=False)
-
-
-def _check_tombstones(parts: Parts, namespace: Namespace, order: Order, *, explicit: bool) -> None:
-    if explicit:
-        return
-    text = content_hash(content_of(order.data or b""))
-    with parts.ledger.read() as tx:
-        if tombstones.buried(tx, str(namespace), content_hash=text):
-            raise Tombstoned(
-                "This text was forgotten on request and may not come back by this way.",
-                field="content",
-                advice="A user can write it again explicitly: source `manual`.",
-            )
-
-
-def _same_text(parts: Parts, namespace: Namespace, new: NewMemory) -> NoteRow | None:
-    with parts.ledger.read() as tx:
-        row = registry.same_text(tx, str(namespace), content_hash(new.content))
-    if row is None or row.memory_type != new.memory_type:
-        return None
-    read = parts.files.read(row.path)
-    return row if read is not None and read.etag == row.etag else None
+def _to_commit(new: NewMemory, namespace: Namespace, *, explicit: bool) -> ToCommit:
+    return ToCommit(
+        namespace=str(namespace),
+        content=new.content,
+        memory_type=new.memory_type,
+        summary=new.summary,
+        tags=new.tags,
+        importance=new.importance,
+        confidence=new.confidence,
+        visibility=new.visibility,
+        source=new.source,
+        source_ref=new.source_ref,
+        expires_at=new.expires_at,
+        explicit=explicit,
+    )
 
 
 def _recalled(parts: Parts, claim: Claim | None) -> FirstAnswer | None:
@@ -303,7 +287,7 @@ def _waited(parts: Parts, row: NoteRow, wait: float) -> NoteRow:
         return registry.note(tx, row.note_id) or row
 
 
-def _actor(context: Context) -> Actor:
+def actor_of(context: Context) -> Actor:
     """Who is named as the author of the commit: the agent, else the user, else the administrator."""
     agent, user = context.agent_id, context.user_id
     if agent:

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 from gateway.access.guard import Context
 from gateway.errors import ChangedElsewhere, Invalid, PreconditionRequired
 from gateway.ledger.registry import NoteRow
-from gateway.notes.namespace import Namespace
+from gateway.notes.namespace import Namespace, parse_namespace
 from gateway.notes.paths import check_id
 
 Visibility = Literal["private", "agent-only", "workspace-shared", "global"]
@@ -24,15 +24,19 @@ _MAX_TEXT = 2_000
 class _Request(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, str_strip_whitespace=False)
 
-    @field_validator("user_id", "agent_id", "workspace_id", "session_id", mode="after", check_fields=False)
+    @field_validator(
+        "user_id", "agent_id", "workspace_id", "session_id", "owner_user_id", mode="after", check_fields=False
+    )
     @classmethod
     def _ids(cls, value: str | None, info: Any) -> str | None:
         if value is None:
             return None
-        try:
-            return check_id(value, str(info.field_name))
-        except Invalid as error:
-            raise ValueError(error.detail) from None
+        return _checked_id(value, str(info.field_name))
+
+    @field_validator("member_user_ids", "allowed_agent_ids", "workspace_ids", mode="after", check_fields=False)
+    @classmethod
+    def _id_lists(cls, value: tuple[str, ...] | None, info: Any) -> tuple[str, ...] | None:
+        return None if value is None else tuple(dict.fromkeys(_checked_id(one, str(info.field_name)) for one in value))
 
     @field_validator("summary", "memory_type", "source", "source_ref", mode="after", check_fields=False)
     @classmethod
@@ -116,6 +120,7 @@ class Search(_Request):
     user_id: str | None = None
     agent_id: str | None = None
     workspace_id: str | None = None
+    session_id: str | None = None
     namespaces: tuple[str, ...] | None = Field(None, min_length=1, max_length=100)
     limit: int = Field(10, ge=1)
     offset: int = Field(0, ge=0, le=1000)
@@ -139,6 +144,113 @@ class NewUser(_Request):
     user_id: str
     display_name: str | None = Field(None, min_length=1, max_length=200)
     preferences: dict[str, Any] = Field(default_factory=dict)
+
+
+class NewSession(_Request):
+    """The body of `POST /v1/sessions`."""
+
+    session_id: str | None = None
+    user_id: str | None = None
+    agent_id: str | None = None
+    workspace_id: str | None = None
+    kind: Literal["main", "subagent"] = "main"
+    expires_at: datetime | None = None
+    ttl_seconds: int | None = Field(None, ge=1)
+
+
+class NewEpisode(_Request):
+    """The body of `POST /v1/episodes` (seed 004 section D)."""
+
+    session_id: str
+    content: str
+    user_id: str | None = None
+    agent_id: str | None = None
+    workspace_id: str | None = None
+    summary: str | None = Field(None, max_length=_MAX_TEXT)
+    events: tuple[Any, ...] = Field((), max_length=1_000)
+    tags: tuple[str, ...] = Field((), max_length=100)
+
+
+class CommitSession(_Request):
+    """The body of `POST /v1/sessions/{session_id}/commit` (seed 004 section D)."""
+
+    user_id: str | None = None
+    agent_id: str | None = None
+    workspace_id: str | None = None
+    promote: bool = True
+    min_importance: float | None = Field(None, ge=0, le=1)
+    target_namespace: str | None = None
+
+    @field_validator("target_namespace", mode="after")
+    @classmethod
+    def _a_namespace(cls, value: str | None) -> str | None:
+        if value is not None and parse_namespace(value).room not in ("long_term", "memory", "shared"):
+            raise ValueError("must be a namespace that holds many memories, such as user/tom/long_term")
+        return value
+
+
+class NewAgent(_Request):
+    """The body of `POST /v1/agents`."""
+
+    agent_id: str
+    name: str | None = Field(None, min_length=1, max_length=200)
+    framework: str = Field("other", min_length=1, max_length=64)
+    owner_user_id: str | None = None
+
+
+class AgentPatch(_Request):
+    """The body of `PATCH /v1/agents/{agent_id}`."""
+
+    name: str | None = Field(None, min_length=1, max_length=200)
+    framework: str | None = Field(None, min_length=1, max_length=64)
+    status: Literal["active", "disabled"] | None = None
+
+
+class NewWorkspace(_Request):
+    """The body of `POST /v1/workspaces`."""
+
+    workspace_id: str
+    name: str | None = Field(None, min_length=1, max_length=200)
+    owner_user_id: str | None = None
+    member_user_ids: tuple[str, ...] = Field((), max_length=1_000)
+    allowed_agent_ids: tuple[str, ...] = Field((), max_length=1_000)
+
+
+class WorkspacePatch(_Request):
+    """The body of `PATCH /v1/workspaces/{workspace_id}`; lists are replaced as a whole."""
+
+    name: str | None = Field(None, min_length=1, max_length=200)
+    member_user_ids: tuple[str, ...] | None = Field(None, max_length=1_000)
+    allowed_agent_ids: tuple[str, ...] | None = Field(None, max_length=1_000)
+    status: Literal["active", "disabled"] | None = None
+
+
+class UserPatch(_Request):
+    """The body of `PATCH /v1/users/{user_id}`."""
+
+    display_name: str | None = Field(None, min_length=1, max_length=200)
+    preferences: dict[str, Any] | None = None
+
+
+class NewApiKey(_Request):
+    """The body of `POST /v1/keys`."""
+
+    role: Literal["admin", "user", "agent", "reader"]
+    user_id: str | None = None
+    agent_id: str | None = None
+    workspace_ids: tuple[str, ...] = Field((), max_length=100)
+    expires_at: datetime | None = None
+    label: str = Field("", max_length=200)
+
+
+class Feedback(_Request):
+    """The body of `POST /v1/memory/{memory_id}/feedback`."""
+
+    feedback: Literal["incorrect", "duplicate", "outdated", "useful"]
+    user_id: str | None = None
+    agent_id: str | None = None
+    workspace_id: str | None = None
+    comment: str = Field("", max_length=_MAX_TEXT)
 
 
 class ImportedNote(_Request):
@@ -236,6 +348,13 @@ def _needed(value: str | None, field: str, visibility: str) -> str:
     if value is None:
         raise Invalid(f"A memory that is `{visibility}` needs `{field}`.", field=field)
     return value
+
+
+def _checked_id(value: str, field: str) -> str:
+    try:
+        return check_id(value, field)
+    except Invalid as error:
+        raise ValueError(error.detail) from None
 
 
 def _tag(tag: str) -> str:

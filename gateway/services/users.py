@@ -8,7 +8,8 @@ from gateway.importer.parts import Parts
 from gateway.ledger import audit, identities
 from gateway.ledger.identities import User
 from gateway.notes.namespace import Namespace
-from gateway.services.requests import NewUser
+from gateway.services.agents import keeper
+from gateway.services.requests import NewUser, UserPatch
 
 
 def profile_namespace(user_id: str) -> str:
@@ -32,6 +33,28 @@ def create(principal: Principal, parts: Parts, new: NewUser) -> User:
             )
         (parts.files.root / "Users" / user.id / "LongTerm").mkdir(parents=True, exist_ok=True)
     return user
+
+
+def listed(principal: Principal, parts: Parts) -> list[User]:
+    """Everybody for an administrator; oneself for everybody else."""
+    with parts.ledger.read() as tx:
+        return [one for one in identities.all_users(tx) if principal.is_admin or one.id == principal.user_id]
+
+
+def change(principal: Principal, parts: Parts, user_id: str, patch: UserPatch) -> User:
+    """Change a user's name or preferences: an administrator anybody's, a user their own.
+
+    Raises:
+        NotAllowed: agents and readers change no users.
+        NotFound: there is no such user, or it is another.
+    """
+    decision = keeper(principal)
+    get(principal, parts, user_id)
+    values = {name: value for name, value in patch.model_dump(exclude_unset=True).items() if value is not None}
+    with parts.ledger.write() as tx:
+        identities.change_user(tx, user_id, **values)
+        audit.write(tx, guard.entry(principal, "change_user", "user", target_id=user_id, decision=decision))
+    return get(principal, parts, user_id)
 
 
 def get(principal: Principal, parts: Parts, user_id: str) -> User:

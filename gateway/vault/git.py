@@ -59,6 +59,11 @@ class Git:
         for option in (*_OPTIONS, f"safe.directory={folder}"):
             self._prefix += ["-c", option]
 
+    def ignores_folder(self) -> bool:
+        """Whether a repository around the folder ignores it. `check-ignore` refuses to take paths literally."""
+        with self._git.custom_environment(GIT_LITERAL_PATHSPECS="0"):
+            return self.ask("check-ignore", "--quiet", ".").code == 0
+
     def ask(self, *arguments: str, send: bytes | None = None) -> GitAnswer:
         """Run a command and return its answer, whatever its exit code."""
         # A session of its own: a signal to the gateway must not stop git half-way.

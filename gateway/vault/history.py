@@ -85,7 +85,7 @@ class History:
         if numbers < [2, 36]:
             raise GitTrouble(f"Git 2.36 or newer is needed; found: {version or 'none'}.", advice="Install git.")
         outside = self._git.text("rev-parse", "--git-dir") is None
-        if outside or self._git.ask("check-ignore", "--quiet", str(self.root)).code == 0:  # another repository that ignores it
+        if outside or self._git.ignores_folder():  # another repository that ignores it
             self._git.run("init", "--quiet", "--initial-branch=main")
         self.git_dir = Path(self._git.text("rev-parse", "--absolute-git-dir") or self.git_dir)
         self._prefix = self._git.text("rev-parse", "--show-prefix") or ""

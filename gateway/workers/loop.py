@@ -14,7 +14,7 @@ from gateway.importer.importer import ImportReport
 from gateway.importer.parts import Parts
 from gateway.importer.recover import recover
 from gateway.importer.watch import Watcher
-from gateway.ledger import idempotency
+from gateway.ledger import audit, idempotency, sessions
 from gateway.ledger.database import now_ms
 
 _LOG = log.get("workers")
@@ -163,6 +163,7 @@ class Workers:
         if self._problems_changed and parts.scanned.is_set():
             self._problems_changed = False
             self._problems_changed |= not problems_note.update(parts.importer)
+        parts.reads.flush()
         parts.committer.flush()
         if time.monotonic() >= self._next_upkeep:
             self._next_upkeep = time.monotonic() + _UPKEEP_SECONDS
@@ -171,4 +172,6 @@ class Workers:
             parts.history.upkeep()
             self._authenticator.flush()
             with parts.ledger.write() as tx:
+                sessions.purge_expired(tx, now_ms())
+                audit.trim(tx, now_ms() - parts.settings.policy.audit_days * 86_400_000)
                 idempotency.expire(tx, now_ms() - parts.settings.policy.idempotency_hours * 3_600_000)

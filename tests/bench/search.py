@@ -244,7 +244,7 @@ def _over_rest(gateway: Gateway, queries: Sequence[str], size: int) -> None:
 @contextmanager
 def _served(gateway: Gateway) -> Iterator[str]:
     """The application on a loopback port, in a thread of this process, without the background work."""
-    with socket.socket() as listener:
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
         listener.bind(("127.0.0.1", 0))
         server = uvicorn.Server(uvicorn.Config(create_app(gateway), log_config=None, lifespan="off"))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})

@@ -1,5 +1,6 @@
 """Two data directories with the same files must say the same: what tests of the importer compare."""
 
+import os
 import shutil
 import tempfile
 from pathlib import Path
@@ -54,8 +55,10 @@ def fresh(gateway: Gateway, **settings) -> tuple[dict[str, Known], set[tuple[str
     """State and problems of a new data directory that imports a copy of the same files."""
     with tempfile.TemporaryDirectory() as folder:
         vault = Path(folder) / "vault"
-        ignore = shutil.ignore_patterns(".git")
-        shutil.copytree(gateway.parts.files.root, vault, symlinks=True, ignore=ignore)
+        root = gateway.parts.files.root
+        shutil.copytree(root, vault, symlinks=True, ignore=shutil.ignore_patterns(".git", "pipe.md"))
+        for pipe in root.rglob("pipe.md"):
+            os.mkfifo(vault / pipe.relative_to(root))
         other = open_gateway(load_settings(data_dir=Path(folder), **settings))
         try:
             settle(other)

@@ -1,0 +1,44 @@
+"""The audit, read: own entries for everybody, all of them for administrators."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gateway.access import guard
+from gateway.access.principal import Principal
+from gateway.errors import Invalid
+from gateway.importer.parts import Parts
+from gateway.ledger import audit
+from gateway.ledger.audit import AuditFilter, StoredEntry
+
+
+def page(
+    principal: Principal, parts: Parts, wanted: AuditFilter, *, limit: int, before: int | None
+) -> list[StoredEntry]:
+    """Entries, newest first. What was buffered is written first, so that one's own last read is in it.
+
+    Raises:
+        Invalid: the limit is out of range.
+        NotFound: another user's entries were asked for.
+    """
+    most = parts.settings.policy.max_page
+    if not 1 <= limit <= most:
+        raise Invalid(f"`limit` lies between 1 and {most}.", field="limit")
+    context = guard.identify(parts.ledger, principal, user_id=wanted.actor_user_id)
+    if not principal.is_admin:
+        wanted = replace(wanted, actor_user_id=context.user_id)
+    parts.reads.flush()
+    with parts.ledger.read() as tx:
+        found = audit.page(tx, wanted, limit=limit, before=before)
+    return [one for one in found if principal.agent_id in (None, one.entry.actor_agent_id)]
+
+
+def verify(principal: Principal, parts: Parts) -> int | None:
+    """The number of the first entry that does not fit the hash chain; None when all do.
+
+    Raises:
+        NotAllowed: the principal is no administrator.
+    """
+    guard.operate(parts.ledger, principal)
+    with parts.ledger.read() as tx:
+        return audit.verify(tx)

@@ -1,0 +1,331 @@
+"""Sessions: short-term memory with an end. Episodes never reach the vault; a commit lets through what is worth it."""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from gateway.access import guard
+from gateway.access.guard import Context
+from gateway.access.principal import Principal
+from gateway.access.rules import Decision, Resource
+from gateway.errors import AlreadyExists, GatewayError, Invalid, NotFound
+from gateway.importer.parts import Parts
+from gateway.ledger import audit, sessions
+from gateway.ledger.database import now_ms
+from gateway.ledger.sessions import Candidate, Episode, Session
+from gateway.llm import LanguageModel
+from gateway.notes.namespace import Namespace, parse_namespace
+from gateway.services.memories import actor_of
+from gateway.services.requests import CommitSession, NewEpisode, NewSession
+from gateway.skills.classify import Unclassified, classify
+from gateway.skills.commit import Authority, ToCommit, commit
+from gateway.skills.extract import Extracted, Transcript, extract
+from gateway.skills.ingest import RawMaterial, ingest
+from gateway.skills.summarize import ToSummarize, summarize
+
+_EPISODES_A_ROUND = 20
+SUBAGENT = "subagent"
+
+
+@dataclass(frozen=True, slots=True)
+class Promoted:
+    """A candidate that became a memory."""
+
+    id: str
+    namespace: str
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """What a commit did: `candidates` counts what stays one; `held` says why something could not be written."""
+
+    session_id: str
+    episodes: int
+    promoted: list[Promoted]
+    candidates: int
+    held: list[str]
+    summary: str
+    cursor: int
+
+
+def create(principal: Principal, parts: Parts, new: NewSession) -> Session:
+    """Open a session.
+
+    Raises:
+        AlreadyExists: the user has a live session of this id.
+        Invalid: it would live too long, or has ended before it began.
+    """
+    context = _context(principal, parts, new.user_id, new.agent_id, new.workspace_id)
+    session_id = new.session_id or f"sess_{uuid.uuid4().hex[:24]}"
+    decision = _may(context, parts, "write", session_id)
+    at = now_ms()
+    added = Session(
+        user_id=_user_of(context, parts),
+        id=session_id,
+        agent_id=context.agent_id,
+        workspace_id=new.workspace_id,
+        kind=new.kind,
+        status="open",
+        summary="",
+        cursor=0,
+        created_at=at,
+        updated_at=at,
+        expires_at=_end(parts, new.expires_at, new.ttl_seconds, at),
+    )
+    with parts.ledger.write() as tx:
+        if sessions.session(tx, added.user_id, session_id, at=at) is not None:
+            raise AlreadyExists("There is a session of this id.", field="session_id", advice="Leave the id out.")
+        sessions.add_session(tx, added)
+        _audit(tx, context, "create_session", session_id, decision)
+    return added
+
+
+def get(principal: Principal, parts: Parts, session_id: str, *, user_id: str | None, agent_id: str | None) -> Session:
+    """A live session.
+
+    Raises:
+        NotFound: there is none, it has expired, or it is another's.
+    """
+    return owned(_context(principal, parts, user_id, agent_id, None), parts, session_id)
+
+
+def owned(context: Context, parts: Parts, session_id: str) -> Session:
+    """A live session that the context may see.
+
+    Raises:
+        NotFound: there is none, it has expired, or it is another's.
+    """
+    with parts.ledger.read() as tx:
+        if context.principal.is_admin and context.user_id is None:
+            found = next(iter(sessions.sessions_named(tx, session_id, at=now_ms())), None)
+        else:
+            found = sessions.session(tx, _user_of(context, parts), session_id, at=now_ms())
+    missing = NotFound(f"There is no session {session_id!r}.", field="session_id")
+    if found is None:
+        raise missing
+    guard.check(parts.ledger, context.principal, "read", _resource(found), missing)
+    return found
+
+
+def add_episode(principal: Principal, parts: Parts, new: NewEpisode) -> Episode:
+    """Append to a session; one that does not exist is opened with the default life.
+
+    Raises:
+        NotFound: an id is unknown or another's.
+        Invalid: there is no text in it.
+    """
+    context = _context(principal, parts, new.user_id, new.agent_id, new.workspace_id)
+    decision = _may(context, parts, "write", new.session_id)
+    raw = ingest(RawMaterial(new.content, tuple(new.events), new.tags))
+    try:
+        session = owned(context, parts, new.session_id)
+    except NotFound:
+        session = _opened(principal, parts, new)
+    episode = Episode(
+        seq=0,
+        id=f"epi_{uuid.uuid4().hex[:24]}",
+        user_id=session.user_id,
+        session_id=session.id,
+        agent_id=context.agent_id,
+        workspace_id=new.workspace_id or session.workspace_id,
+        content=raw.content,
+        summary=new.summary or "",
+        events=raw.events,
+        tags=raw.tags,
+        created_at=now_ms(),
+    )
+    with parts.ledger.write() as tx:
+        number = sessions.add_episode(tx, episode)
+        _audit(tx, context, "append_episode", session.id, decision)
+    return replace(episode, seq=number)
+
+
+def episodes(
+    principal: Principal,
+    parts: Parts,
+    session_id: str,
+    *,
+    user_id: str | None,
+    agent_id: str | None,
+    after: int,
+    limit: int,
+) -> list[Episode]:
+    """Episodes of a session after a number, in order.
+
+    Raises:
+        NotFound: there is no such session, it has expired, or it is another's.
+        Invalid: the limit is out of range.
+    """
+    session = get(principal, parts, session_id, user_id=user_id, agent_id=agent_id)
+    if not 1 <= limit <= parts.settings.policy.max_page:
+        raise Invalid(f"`limit` lies between 1 and {parts.settings.policy.max_page}.", field="limit")
+    with parts.ledger.read() as tx:
+        return sessions.episodes_of(tx, session.user_id, session.id, after=after, limit=limit)
+
+
+def commit_session(
+    principal: Principal, parts: Parts, session_id: str, wanted: CommitSession, model: LanguageModel | None
+) -> Committed:
+    """Summarise a session, take candidates from what is new in it, and let through what policy allows.
+
+    Idempotent, and resumable: the cursor moves only when an episode's candidates have settled.
+
+    Raises:
+        NotFound: there is no such session, it has expired, or it is another's.
+    """
+    context = _context(principal, parts, wanted.user_id, wanted.agent_id, wanted.workspace_id)
+    session = owned(context, parts, session_id)
+    decision = _may(context, parts, "write", session_id)
+    if session.kind != SUBAGENT:
+        _extract_new(context, parts, session, wanted, model)
+    promoted, held = _promote(context, parts, session, wanted, decision) if wanted.promote else ([], [])
+    with parts.ledger.read() as tx:
+        count = sessions.count_episodes(tx, session.user_id, session.id)
+        texts = tuple(one.content for one in sessions.episodes_of(tx, session.user_id, session.id))
+        waiting = [one for one in sessions.candidates_of(tx, session.user_id, session.id) if one.status == "candidate"]
+        now = sessions.session(tx, session.user_id, session.id, at=0) or session
+    summary = summarize(ToSummarize(texts), model).text
+    with parts.ledger.write() as tx:
+        sessions.change_session(tx, session.user_id, session.id, status="committed", summary=summary)
+        _audit(tx, context, "commit_session", session.id, decision)
+    return Committed(session.id, count, promoted, len(waiting), held, summary, now.cursor)
+
+
+def _extract_new(
+    context: Context, parts: Parts, session: Session, wanted: CommitSession, model: LanguageModel | None
+) -> None:
+    cursor = session.cursor
+    while True:
+        with parts.ledger.read() as tx:
+            fresh = sessions.episodes_of(tx, session.user_id, session.id, after=cursor, limit=_EPISODES_A_ROUND)
+        if not fresh:
+            return
+        for episode in fresh:
+            found = extract(Transcript(episode.content), model).candidates
+            rows = [_candidate(one, episode, session, context, wanted) for one in found]
+            cursor = episode.seq
+            with parts.ledger.write() as tx:
+                sessions.save_candidates(tx, rows)
+                sessions.change_session(tx, session.user_id, session.id, cursor=cursor)
+
+
+def _candidate(
+    found: Extracted, episode: Episode, session: Session, context: Context, wanted: CommitSession
+) -> Candidate:
+    agent_id = session.agent_id or context.agent_id
+    unclassified = Unclassified(found.content, found.memory_type, session.user_id, agent_id, wanted.target_namespace)
+    classified = classify(unclassified)
+    key = "\0".join((session.user_id, session.id, found.key)).encode("utf-8")
+    return Candidate(
+        id=f"cand_{hashlib.sha256(key).hexdigest()[:40]}",
+        user_id=session.user_id,
+        session_id=session.id,
+        agent_id=agent_id,
+        workspace_id=session.workspace_id,
+        episode_ids=[episode.id],
+        memory_type=classified.memory_type,
+        content=found.content,
+        namespace=classified.namespace,
+        importance=found.importance,
+        confidence=found.confidence,
+        status="candidate",
+        memory_id=None,
+        created_at=now_ms(),
+    )
+
+
+def _promote(
+    context: Context, parts: Parts, session: Session, wanted: CommitSession, decision: Decision
+) -> tuple[list[Promoted], list[str]]:
+    """Write what is important and sure enough. What a retry finds promoted already is told again, not written again."""
+    policy = parts.settings.policy
+    least = policy.promote_importance if wanted.min_importance is None else wanted.min_importance
+    with parts.ledger.read() as tx:
+        found = sessions.candidates_of(tx, session.user_id, session.id)
+    promoted: list[Promoted] = []
+    held: list[str] = []
+    for one in found:
+        if one.status == "promoted" and one.memory_id is not None:
+            promoted.append(Promoted(one.memory_id, one.namespace))
+        elif one.importance >= least and one.confidence >= policy.promote_confidence:
+            try:
+                promoted.append(_write(context, parts, session, one, decision))
+            except GatewayError as error:
+                held.append(error.detail)
+    parts.wake()
+    return promoted, held
+
+
+def _write(context: Context, parts: Parts, session: Session, one: Candidate, decision: Decision) -> Promoted:
+    namespace = parse_namespace(one.namespace)
+    with parts.ledger.read() as tx:
+        resource = guard.resource_at(tx, namespace)
+    missing = NotFound(f"There is no namespace {one.namespace!r}.", field="target_namespace")
+    acting = (
+        replace(context.principal, agent_id=context.agent_id) if not context.principal.is_admin else context.principal
+    )
+    guard.check(parts.ledger, acting, "write", resource, missing)
+    entry = guard.entry(context.principal, "promote", "memory", namespace=one.namespace, decision=decision)
+    memory = ToCommit(
+        namespace=one.namespace,
+        content=one.content,
+        memory_type=one.memory_type,
+        importance=one.importance,
+        confidence=one.confidence,
+        source="conversation",
+        source_ref=f"session/{session.id}",
+    )
+    with parts.importer.lock:
+        done = commit(parts, memory, Authority(actor_of(context), entry))
+        with parts.ledger.write() as tx:
+            sessions.promote(tx, one.id, done.row.note_id)
+    return Promoted(done.row.note_id, one.namespace)
+
+
+def _opened(principal: Principal, parts: Parts, new: NewEpisode) -> Session:
+    asked = {"session_id": new.session_id, "user_id": new.user_id, "agent_id": new.agent_id}
+    return create(principal, parts, NewSession.model_validate(asked | {"workspace_id": new.workspace_id}))
+
+
+def _context(
+    principal: Principal, parts: Parts, user_id: str | None, agent_id: str | None, workspace_id: str | None
+) -> Context:
+    return guard.identify(parts.ledger, principal, user_id=user_id, agent_id=agent_id, workspace_id=workspace_id)
+
+
+def _user_of(context: Context, parts: Parts) -> str:
+    return context.user_id or parts.settings.vault.owner
+
+
+def _resource(session: Session) -> Resource:
+    return Resource(Namespace("session", session.id, "episodic"), None, session.user_id, session.agent_id)
+
+
+def _may(context: Context, parts: Parts, action: str, session_id: str) -> Decision:
+    own = Resource(Namespace("session", session_id, "episodic"), None, _user_of(context, parts), context.agent_id)
+    missing = NotFound(f"There is no session {session_id!r}.", field="session_id")
+    return guard.check(parts.ledger, context.principal, "write" if action == "write" else "read", own, missing)
+
+
+def _audit(tx: audit.Transaction, context: Context, action: str, session_id: str, decision: Decision) -> None:
+    namespace = f"session/{session_id}/episodic"
+    entry = guard.entry(
+        context.principal, action, "session", target_id=session_id, namespace=namespace, decision=decision
+    )
+    audit.write(tx, entry)
+
+
+def _end(parts: Parts, expires_at: datetime | None, ttl_seconds: int | None, at: int) -> int:
+    policy = parts.settings.policy
+    if expires_at is not None and ttl_seconds is not None:
+        raise Invalid("Give `expires_at` or `ttl_seconds`, not both.", field="ttl_seconds")
+    seconds = ttl_seconds if ttl_seconds is not None else policy.session_ttl_seconds
+    end = int(expires_at.timestamp() * 1000) if expires_at is not None else at + seconds * 1000
+    if end <= at:
+        raise Invalid("The session would have ended already.", field="expires_at")
+    if end - at > policy.max_session_ttl_seconds * 1000:
+        raise Invalid(f"A session lives at most {policy.max_session_ttl_seconds:,} seconds.", field="ttl_seconds")
+    return end

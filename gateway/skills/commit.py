@@ -1,0 +1,146 @@
+"""commit: writes a confirmed memory into the vault, by the journal, unless it was forgotten or is there already."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from gateway.errors import Tombstoned
+from gateway.importer.parts import Parts
+from gateway.importer.write import Order
+from gateway.ledger import registry, tombstones
+from gateway.ledger.audit import AuditEntry
+from gateway.ledger.idempotency import Claim
+from gateway.ledger.journal import Actor
+from gateway.ledger.registry import NoteRow
+from gateway.notes.namespace import Namespace, note_path, parse_namespace
+from gateway.notes.note import PropertyValue, parse
+from gateway.notes.template import render_memory, time_text
+from gateway.notes.text import content_hash, file_name_for, new_memory_id
+from gateway.skills.contract import Skill
+
+
+@dataclass(frozen=True, slots=True)
+class ToCommit:
+    """A memory to be written. `explicit`: a user wrote it themselves, which lifts tombstones (design section 8)."""
+
+    namespace: str
+    content: str
+    memory_type: str
+    summary: str | None = None
+    tags: tuple[str, ...] = ()
+    importance: float = 0.5
+    confidence: float = 1.0
+    visibility: str | None = None
+    source: str = "manual"
+    source_ref: str | None = None
+    expires_at: datetime | None = None
+    explicit: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """The memory as it is registered; `duplicate`: the same text was there already."""
+
+    row: NoteRow
+    duplicate: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Authority:
+    """In whose name a memory is written, and which retry of which request it is."""
+
+    actor: Actor
+    entry: AuditEntry
+    claim: Claim | None = None
+    answer: Callable[[NoteRow], tuple[int, dict[str, Any]]] | None = None
+
+
+def commit(parts: Parts, wanted: ToCommit, authority: Authority) -> Committed:
+    """Write a memory. Call it with the importer's lock held.
+
+    Raises:
+        Tombstoned: the text was forgotten, and this is no user's explicit write.
+        BadNote: the text would not read back as it was given.
+    """
+    same = _same_text(parts, wanted)
+    if same is not None:
+        return Committed(same, duplicate=True)
+    memory_id = new_memory_id()
+    namespace = parse_namespace(wanted.namespace)
+    name = file_name_for(wanted.summary or wanted.content, memory_id)
+    path = note_path(namespace, name, owner=parts.settings.vault.owner)
+    data = _note(wanted, namespace, memory_id)
+    if not wanted.explicit:
+        _check_tombstones(parts, wanted.namespace, data)
+    entry = _named(authority.entry, memory_id)
+    order = Order(
+        op="create",
+        note_id=memory_id,
+        path=path,
+        base_etag=None,
+        data=data,
+        actor=authority.actor,
+        entry=entry,
+        may_return=wanted.explicit,
+        claim=authority.claim,
+        answer=authority.answer,
+    )
+    return Committed(parts.writes.write(order), duplicate=False)
+
+
+def _note(wanted: ToCommit, namespace: Namespace, memory_id: str) -> bytes:
+    at = time_text(datetime.now(UTC))
+    properties: dict[str, PropertyValue] = {
+        "id": memory_id,
+        "type": wanted.memory_type,
+        "summary": wanted.summary,
+        "tags": list(wanted.tags),
+        "importance": wanted.importance,
+        "confidence": wanted.confidence,
+        "visibility": wanted.visibility or namespace.default_visibility,
+        "status": "active",
+        "source": wanted.source,
+        "source_ref": wanted.source_ref,
+        "created": at,
+        "updated": at,
+        "expires": time_text(wanted.expires_at) if wanted.expires_at else None,
+        "version": 1,
+    }
+    return render_memory(properties, wanted.content)
+
+
+def _same_text(parts: Parts, wanted: ToCommit) -> NoteRow | None:
+    with parts.ledger.read() as tx:
+        row = registry.same_text(tx, wanted.namespace, content_hash(wanted.content))
+    if row is None or row.memory_type != wanted.memory_type:
+        return None
+    read = parts.files.read(row.path)
+    return row if read is not None and read.etag == row.etag else None
+
+
+def _check_tombstones(parts: Parts, namespace: str, data: bytes) -> None:
+    with parts.ledger.read() as tx:
+        if tombstones.buried(tx, namespace, content_hash=content_hash(parse(data).body)):
+            raise Tombstoned(
+                "This text was forgotten on request and may not come back by this way.",
+                field="content",
+                advice="A user can write it again explicitly: source `manual`.",
+            )
+
+
+def _named(entry: AuditEntry, memory_id: str) -> AuditEntry:
+    values = {name: getattr(entry, name) for name in AuditEntry.__slots__}
+    return AuditEntry(**values | {"target_id": memory_id})
+
+
+SKILL = Skill(
+    name="commit",
+    does="Writes a confirmed memory into the vault.",
+    takes=ToCommit,
+    gives=Committed,
+    when="a user's own write, or a candidate that policy or a person let through",
+    writes_long_term=True,
+)

@@ -16,6 +16,7 @@ from litestar import Litestar
 from gateway.api.app import create_app
 from gateway.bootstrap import Gateway
 from gateway.errors import BadSettings
+from gateway.mcp.http import MountedMcp
 
 ADDRESS_FILE = "server.json"
 
@@ -31,7 +32,8 @@ def build(gateway: Gateway) -> Litestar:
         finally:
             gateway.close()
 
-    return create_app(gateway, lifespan=[running])
+    mounted = MountedMcp(gateway)
+    return create_app(gateway, mounts=[mounted.handler()], lifespan=[running, mounted.running])
 
 
 def serve(gateway: Gateway, *, ready: Callable[[str], None]) -> None:

@@ -230,6 +230,7 @@ def setting_names() -> list[str]:
 
 def _refuse_unknown_environment() -> None:
     known = {ENV_PREFIX + name.upper().replace(".", "__") for name in setting_names()}
+    known.add(ENV_PREFIX + "KEY")  # for `memory-gateway mcp`, which is no setting
     groups = {name.split(".", maxsplit=1)[0] for name in setting_names() if "." in name}
     known |= {ENV_PREFIX + name.upper() for name in groups}
     for variable in os.environ:

@@ -51,11 +51,17 @@ def identify(
     for value, field in ((user_id, "user_id"), (agent_id, "agent_id"), (workspace_id, "workspace_id")):
         if value is not None:
             check_id(value, field)
-    with ledger.read() as tx:
-        user = _user(tx, principal, user_id)
-        agent = _agent(tx, principal, user, agent_id)
-        acting = replace(principal, agent_id=agent) if not principal.is_admin else principal
-        workspace = _workspace(tx, acting, workspace_id)
+    try:
+        with ledger.read() as tx:
+            user = _user(tx, principal, user_id)
+            agent = _agent(tx, principal, user, agent_id)
+            acting = replace(principal, agent_id=agent) if not principal.is_admin else principal
+            workspace = _workspace(tx, acting, workspace_id)
+    except NotFound as error:
+        refusal = Decision(False, f"{error.field} is not the key's, or unknown")
+        with ledger.write() as tx:
+            audit.write(tx, entry(principal, "identify", "id", decision=refusal))
+        raise
     return Context(acting, user, agent, workspace_id, workspace)
 
 

@@ -25,7 +25,7 @@ _ASSETS = "/schema-assets"
 _ROUTES = (memories.ROUTES, sessions.ROUTES, identities.ROUTES, governance.ROUTES, operations.ROUTES)
 
 
-def create_app(gateway: Gateway, *, lifespan: Sequence[Any] = ()) -> Litestar:
+def create_app(gateway: Gateway, *, mounts: Sequence[Any] = (), lifespan: Sequence[Any] = ()) -> Litestar:
     """The application that serves one gateway."""
     settings = gateway.parts.settings
     allowed = frozenset({"localhost", settings.host.lower(), *(name.lower() for name in settings.allowed_hosts)})
@@ -38,7 +38,7 @@ def create_app(gateway: Gateway, *, lifespan: Sequence[Any] = ()) -> Litestar:
         return MeteredApp(app, metrics)
 
     return Litestar(
-        route_handlers=[*map(_keyed, _ROUTES), *operations.OPEN_ROUTES, _assets()],
+        route_handlers=[*map(_keyed, _ROUTES), *operations.OPEN_ROUTES, _assets(), *mounts],
         exception_handlers=HANDLERS,
         middleware=[guarded, metered],
         openapi_config=_openapi(),

@@ -13,7 +13,8 @@ from gateway.api.problems import ERRORS
 from gateway.ledger.agents import Agent, Workspace
 from gateway.ledger.identities import User
 from gateway.ledger.keys import ApiKey
-from gateway.services import agents, keys, users, workspaces
+from gateway.services import agents, keys, profiles, users, workspaces
+from gateway.services.profiles import ProfileRecord
 from gateway.services.records import text_time
 from gateway.services.requests import AgentPatch, NewAgent, NewApiKey, NewUser, NewWorkspace, UserPatch, WorkspacePatch
 
@@ -121,6 +122,12 @@ def get_user(request: Http, user_id: FromPath[str]) -> UserRecord:
 def change_user(request: Http, user_id: FromPath[str], data: JSONBody[UserPatch]) -> UserRecord:
     """Change a user's name or preferences."""
     return _user(users.change(principal_of(request), gateway_of(request).parts, user_id, data))
+
+
+@get("/v1/users/{user_id:str}/profile", responses=ERRORS, sync_to_thread=True)
+def get_profile(request: Http, user_id: FromPath[str]) -> ProfileRecord:
+    """What is stable about a user: from `Profile.md` and `Preferences.md`, which people edit."""
+    return profiles.get(principal_of(request), gateway_of(request).parts, user_id)
 
 
 @post("/v1/agents", responses=ERRORS, status_code=201, sync_to_thread=True)
@@ -273,6 +280,7 @@ ROUTES = [
     list_users,
     get_user,
     change_user,
+    get_profile,
     create_agent,
     list_agents,
     get_agent,

@@ -9,7 +9,7 @@ import sys
 import rich_click as click
 
 from gateway import __version__
-from gateway.cli import backups, checking, importing, keys, searching, serving
+from gateway.cli import auditing, backups, checking, importing, keys, mcp, searching, serving
 from gateway.cli.console import errors_in_words
 
 click.rich_click.TEXT_MARKUP = "markdown"
@@ -30,6 +30,8 @@ for command in (
     checking.check,
     searching.search,
     keys.key,
+    auditing.audit,
+    mcp.mcp,
     backups.backup,
     backups.restore,
 ):

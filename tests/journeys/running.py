@@ -51,7 +51,7 @@ class Server:
         self.url = eventually(self._address)
         self.key = (data / "admin.key").read_text("ascii").strip()
         self.http = httpx.Client(base_url=self.url, headers={"Authorization": f"Bearer {self.key}"}, trust_env=False)
-        eventually(lambda: self.http.get("/v1/health").json()["ready"])
+        eventually(self._ready)
 
     def find(self, query: str, **fields: Any) -> list[dict[str, Any]]:
         """The memories that a search returns."""
@@ -75,12 +75,20 @@ class Server:
         self.process.wait(timeout=20)
         return time.monotonic() - started
 
+    def _ready(self) -> bool:
+        assert self.process.poll() is None, self.log.read_text("utf-8")
+        try:
+            return self.http.get("/v1/health").json()["ready"]
+        except httpx.TransportError:
+            return False
+
     def _address(self) -> str | None:
         assert self.process.poll() is None, self.log.read_text("utf-8")
         try:
-            return json.loads((self.data / "server.json").read_text("utf-8"))["url"]
+            written = json.loads((self.data / "server.json").read_text("utf-8"))
         except (OSError, ValueError):
             return None
+        return written["url"] if written["pid"] == self.process.pid else None
 
 
 @contextmanager

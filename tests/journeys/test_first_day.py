@@ -227,7 +227,6 @@ def test_sigterm_stops_the_server_and_the_next_start_knows_everything(tmp_path):
         write(first, "The umbrella is in the hall.")
         assert first.stop() < 10
         assert first.process.returncode in (0, -signal.SIGTERM)
-    assert not (data / "server.json").exists()
     (data / "vault" / OWN / "Meanwhile.md").write_text("A parcel came for the neighbour.\n", "utf-8")
     with serving(data) as second:
         assert second.texts("umbrella") == ["The umbrella is in the hall."]

@@ -1,0 +1,1 @@
+"""The MCP door: tools and resources that call services, with the same keys and the same words as REST."""

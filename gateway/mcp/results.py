@@ -1,0 +1,127 @@
+"""What the tools return, typed: the host shows these schemas to the model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+
+class _Result(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+
+
+class FoundMemory(_Result):
+    """The parts of a memory that a model needs."""
+
+    id: str
+    namespace: str
+    memory_type: str
+    title: str
+    content: str
+    summary: str
+    tags: list[str]
+    importance: float
+    confidence: float
+    visibility: str
+    source: str
+    created_at: str
+    updated_at: str
+    expires_at: str | None
+    version: int
+    etag: str
+
+
+class FoundEntry(_Result):
+    """One hit; `score` compares within this answer only."""
+
+    memory: FoundMemory
+    score: float
+
+
+class SearchResult(_Result):
+    """Hits, best first."""
+
+    results: list[FoundEntry]
+    total: int
+    degraded: list[str]
+    truncated: bool
+
+
+class WriteResult(_Result):
+    """A memory as written; `receipt` says how far it has come."""
+
+    id: str
+    namespace: str
+    version: int
+    etag: str
+    receipt: dict[str, str]
+    duplicate: bool = False
+
+
+class EpisodeResult(_Result):
+    """An appended episode."""
+
+    id: str
+    seq: int
+    namespace: str
+
+
+class PromotedMemory(_Result):
+    """A memory that a commit wrote."""
+
+    id: str
+    namespace: str
+
+
+class CommitResult(_Result):
+    """What a commit did."""
+
+    session_id: str
+    episodes: int
+    promoted: list[PromotedMemory]
+    candidates: int
+    held: list[str]
+    summary: str
+    cursor: int
+
+
+class ProfileResult(_Result):
+    """A profile."""
+
+    id: str
+    user_id: str
+    namespace: str
+    display_name: str
+    stable_facts: list[str]
+    preferences: dict[str, Any]
+    working_style: list[str]
+    version: int
+
+
+class NamespaceEntry(_Result):
+    """A namespace."""
+
+    namespace: str
+    visibility: str
+
+
+class NamespaceResult(_Result):
+    """The namespaces of a context."""
+
+    namespaces: list[NamespaceEntry]
+
+
+class DeleteResult(_Result):
+    """A forgotten memory."""
+
+    deleted: bool
+    id: str
+
+
+class FeedbackResult(_Result):
+    """A judgement that was recorded."""
+
+    status: str
+    memory_id: str
+    feedback: str

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
@@ -58,6 +59,8 @@ def serve(gateway: Gateway, *, ready: Callable[[str], None]) -> None:
         timeout_graceful_shutdown=10,
         server_header=False,
     )
+    # uvicorn raises the signal again when it has stopped; it must not end us before the gateway is closed.
+    signal.signal(signal.SIGTERM, lambda _number, _frame: None)
     try:
         ready(url)
         uvicorn.Server(config).run(sockets=[listener])
@@ -78,7 +81,8 @@ def running_at(data_dir: Path) -> str | None:
 
 def _listen(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
+    # The protocol by name: without it asyncio sets no TCP_NODELAY, and each answer waits 40 ms for an acknowledgement.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))

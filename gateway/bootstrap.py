@@ -12,6 +12,7 @@ from gateway.access.authenticate import Authenticator
 from gateway.access.limits import RateLimit
 from gateway.config import Settings
 from gateway.errors import GatewayError, GitTrouble
+from gateway.importer import problems_note
 from gateway.importer.commits import Committer
 from gateway.importer.importer import Importer
 from gateway.importer.indexing import IndexFeed
@@ -62,6 +63,7 @@ class Gateway:
         self.parts.importer.scan(settled=True)
         self.parts.scanned.set()
         self.parts.feed.feed()
+        problems_note.update(self.parts.importer)
         self.parts.committer.flush(everything=True)
 
     def close(self) -> None:
@@ -110,6 +112,8 @@ def _open(settings: Settings, embedder: Embedder | None, locks: list[DirectoryLo
     history.ensure()
     _commit_starter(history, root, copied)
     staging = history.staging()
+    with ledger.write() as tx:
+        meta.put(tx, meta.VAULT_ROOT, str(root))
     locks.append(DirectoryLock(staging))
     files = VaultFiles(root, staging, max_bytes=settings.vault.max_note_bytes)
     importer = Importer(files, ledger, Places(settings.vault.owner, settings.vault.sources), history, settings)

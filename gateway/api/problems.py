@@ -89,11 +89,14 @@ def handle_validation(request: Request[Any, Any, Any], error: ValidationExceptio
     return _answer(document, {})
 
 
+_TITLES = {400: errors.Invalid.title, 404: errors.NotFound.title, 413: errors.TooLarge.title}
+
+
 def handle_http_error(request: Request[Any, Any, Any], error: HTTPException) -> Response[Any]:
     """Answer an error of the framework: no such route, wrong method, unreadable JSON, too large."""
     codes = {404: "not-found", 405: "method-not-allowed", 413: "too-large", 415: "unsupported-media-type"}
     status = int(error.status_code)
-    title = HTTPStatus(status).phrase
+    title = _TITLES.get(status, HTTPStatus(status).phrase)
     code = codes.get(status, "invalid" if status < 500 else "internal")
     detail = title if status >= 500 or status in codes else (error.detail or title)
     document = {

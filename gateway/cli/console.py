@@ -18,6 +18,7 @@ from gateway import log
 from gateway.asgi import running_at
 from gateway.config import Settings, load_settings
 from gateway.errors import Busy, GatewayError, Unavailable
+from gateway.ledger import Ledger, meta
 from gateway.vault.lock import is_locked
 
 out = Console(highlight=False, soft_wrap=True)
@@ -38,9 +39,30 @@ def data_dir_option(function: _F) -> _F:
 
 def settings_for(data_dir: Path | None, **given: Any) -> Settings:
     """The settings, with logging set up as they say (warnings and errors only, except for the server)."""
-    settings = load_settings(data_dir=data_dir, **given)
+    settings = with_known_vault(load_settings(data_dir=data_dir, **given))
     log.configure(level="warning", shape=settings.log_format)
     return settings
+
+
+def with_known_vault(settings: Settings) -> Settings:
+    """The settings with the vault that this data directory was last served with, where they name none themselves."""
+    file = settings.data_dir / "ledger.db"
+    if settings.vault_path is not None or settings.ledger_url is not None or not file.is_file():
+        return settings
+    ledger = Ledger(settings.ledger, read_only=True)
+    try:
+        with ledger.read() as tx:
+            known = meta.get(tx, meta.VAULT_ROOT)
+    except Unavailable:
+        return settings
+    finally:
+        ledger.close()
+    return settings if known is None else settings.model_copy(update={"vault_path": Path(known)})
+
+
+def shown(text: str) -> str:
+    """Text of a note as a terminal may show it: signs that move the cursor or turn the direction are escaped."""
+    return "".join(char if char.isprintable() or char in "\n\t" else f"\\u{ord(char):04x}" for char in text)
 
 
 @contextmanager
@@ -70,6 +92,17 @@ class RunningServer:
         Raises:
             GatewayError: what the server says, in its words.
         """
+        return self._send(method, path, json, headers)[0]
+
+    def write(self, path: str, *, json: Any, headers: dict[str, str]) -> tuple[Any, bool]:
+        """POST; also says whether the answer is the replay of an earlier one.
+
+        Raises:
+            GatewayError: what the server says, in its words.
+        """
+        return self._send("POST", path, json, headers)
+
+    def _send(self, method: str, path: str, json: Any, headers: dict[str, str] | None) -> tuple[Any, bool]:
         try:
             answer = self._client.request(method, path, json=json, headers=headers)
         except httpx.HTTPError as error:
@@ -77,7 +110,7 @@ class RunningServer:
         body: Any = answer.json() if "json" in answer.headers.get("content-type", "") else {}
         if answer.status_code >= 400 and not path.startswith("/v1/health"):
             raise _as_error(answer.status_code, body)
-        return body
+        return body, "idempotent-replayed" in answer.headers
 
 
 class ServerRefused(GatewayError):

@@ -102,7 +102,9 @@ class _Remote(_Target):
 
     def memory(self, new: NewMemory, key: str) -> bool:
         body = new.model_dump(mode="json", exclude_unset=True)
-        return not self._server.call("POST", "/v1/memory", json=body, headers={"Idempotency-Key": key}).get("duplicate")
+        headers = {"Idempotency-Key": key}
+        done, replayed = self._server.write("/v1/memory", json=body, headers=headers)
+        return not replayed and not done.get("duplicate")
 
 
 class _Local(_Target):

@@ -13,7 +13,7 @@ import rich_click as click
 
 from gateway.access.principal import LOCAL_OPERATOR
 from gateway.bootstrap import open_gateway
-from gateway.cli.console import data_dir_option, errors_in_words, out, running_server, settings_for
+from gateway.cli.console import data_dir_option, errors_in_words, out, running_server, settings_for, shown
 from gateway.config import Settings
 from gateway.services import search as searches
 from gateway.services.requests import Search
@@ -38,8 +38,8 @@ def search(data_dir: Path | None, *, user_id: str | None, limit: int, mode: Any,
             return
         for one in answer["results"]:
             memory = one["memory"]
-            out.print(f"{one['score']:.3f}  {memory['title']}  ({memory['path']})", markup=False)
-            out.print(f"       {memory['content'].strip()[:300]}", markup=False)
+            out.print(shown(f"{one['score']:.3f}  {memory['title']}  ({memory['path']})"), markup=False)
+            out.print(shown(f"       {memory['content'].strip()[:300]}"), markup=False)
         out.print(
             f"{answer['total']} found" + (f"; without: {', '.join(answer['degraded'])}" if answer["degraded"] else "")
         )

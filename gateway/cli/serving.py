@@ -12,7 +12,7 @@ import rich_click as click
 
 from gateway import __version__, asgi, log
 from gateway.bootstrap import Gateway, open_gateway
-from gateway.cli.console import data_dir_option, errors_in_words, out, settings_for
+from gateway.cli.console import data_dir_option, errors_in_words, out, settings_for, with_known_vault
 from gateway.config import Settings, load_settings
 from gateway.errors import GatewayError
 from gateway.importer.places import Places
@@ -44,7 +44,10 @@ def init(data_dir: Path | None, vault_path: Path | None) -> None:
 @click.option("--host", default=None, help="Address to listen on. Default 127.0.0.1.")
 @click.option("--port", type=int, default=None, help="Port to listen on. Default 8765; 0 takes a free one.")
 @click.option(
-    "--vault", "vault_path", type=click.Path(file_okay=False, path_type=Path), help="The vault. Default: <data>/vault."
+    "--vault",
+    "vault_path",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="The vault. Default: `vault` in the data directory, or the one it was served with before.",
 )
 @click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]), default=None)
 def serve(
@@ -52,7 +55,8 @@ def serve(
 ) -> None:
     """Serve the REST API and keep vault, ledger and index in step. The first start makes everything that is missing."""
     with errors_in_words():
-        settings = load_settings(data_dir=data_dir, host=host, port=port, vault_path=vault_path, log_level=log_level)
+        given = {"host": host, "port": port, "vault_path": vault_path, "log_level": log_level}
+        settings = with_known_vault(load_settings(data_dir=data_dir, **given))
         log.configure(level=settings.log_level, shape=settings.log_format)
         gateway = open_gateway(settings)
         asgi.serve(gateway, ready=lambda url: _welcome(gateway, settings, url))

@@ -58,6 +58,8 @@ class _Work:
     tx: Transaction
     by: Circumstances
     any_tombstone: bool
+    earlier_versions: dict[str, int]
+    owners: set[str] = field(default_factory=set[str])
     done: Applied = field(default_factory=Applied)
     rows: dict[str, NoteRow] = field(default_factory=lambda: {})
     files: list[FileRow] = field(default_factory=lambda: [])
@@ -70,7 +72,8 @@ class _Work:
 
 def apply(tx: Transaction, actions: Sequence[Action], by: Circumstances) -> Applied:
     """Carry out the actions. A `Vanish` in the list is a proven deletion; unproven ones are left out by the caller."""
-    work = _Work(tx, by, tombstones.any_buried(tx))
+    new = [action.note_id for action in actions if isinstance(action, Put) and action.previous is None]
+    work = _Work(tx, by, tombstones.any_buried(tx), journal.latest_version_numbers(tx, new))
     for action in actions:
         match action:
             case Put():
@@ -207,7 +210,7 @@ def _next_version(work: _Work, action: Put) -> int:
     assert action.seen.parsed is not None
     claimed = action.seen.parsed.properties.get("version")
     hint = claimed if isinstance(claimed, int) and not isinstance(claimed, bool) and 0 < claimed < 2**31 else 1
-    return max(journal.latest_version_number(work.tx, action.note_id) + 1, hint)
+    return max(work.earlier_versions.get(action.note_id, 0) + 1, hint)
 
 
 def _version(work: _Work, row: NoteRow, op: str, old_path: str | None, body: bytes | None) -> None:
@@ -228,7 +231,7 @@ def _version(work: _Work, row: NoteRow, op: str, old_path: str | None, body: byt
         state="pending" if kept else "skipped",
     )
     work.versions.append((version, body if kept else None))
-    if work.by.actor.kind == PERSON:
+    if work.by.actor.kind == PERSON and version.version > 1:
         journal.postpone_person(work.tx, row.note_id, work.by.commit_after)
 
 
@@ -257,7 +260,10 @@ def _forgotten(work: _Work, row: NoteRow, previous: NoteRow | None) -> NoteProbl
 def _unknown_owner(work: _Work, place: Place) -> NoteProblem | None:
     """A person's folder is enough to be a user: the vault alone must bring everything back."""
     user_id = place.namespace.user_id
-    if user_id is None or identities.user(work.tx, user_id) is not None:
+    if user_id is None or user_id in work.owners:
+        return None
+    if identities.user(work.tx, user_id) is not None:
+        work.owners.add(user_id)
         return None
     try:
         identities.add_user(work.tx, user_id, user_id, {})

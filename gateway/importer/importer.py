@@ -100,12 +100,18 @@ class Importer:
         with self.lock:
             changed = [path for path, key in snapshot.files.items() if self.seen.get(path) != key]
             changed.sort(key=lambda path: (len(path), path))  # as `plan` does within a batch
-            absent = [path for path in self.seen if path not in snapshot.files and snapshot.covers(path)]
+            absent = self._absent(snapshot, changed)
             back = [path for path in self.absence.missing if path in snapshot.files]
             due = [path for path, at in self.later.items() if at <= now_ms()]
             report = self.import_paths([*changed, *absent, *back, *due], settled=settled)
             self._report_unreadable(snapshot, report)
         return report
+
+    def _absent(self, snapshot: Snapshot, changed: Sequence[str]) -> list[str]:
+        known_and_there = len(snapshot.files) - sum(path not in self.seen for path in changed)
+        if known_and_there == len(self.seen):
+            return []  # the usual case, without looking at every name
+        return [path for path in self.seen if path not in snapshot.files and snapshot.covers(path)]
 
     def check_present(self) -> None:
         """Make sure that there is a vault.

@@ -6,10 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from gateway.errors import Invalid
 from gateway.importer.places import Place
-from gateway.importer.rows import HELD, claimed_fields
+from gateway.importer.rows import HELD
 from gateway.ledger.registry import FileRow, NoteRow
 from gateway.notes.note import NoteProblem, ParsedNote
+from gateway.notes.paths import check_id
 from gateway.notes.text import derived_memory_id, is_memory_id, new_memory_id
 from gateway.vault.files import FileRead
 
@@ -133,8 +135,14 @@ def plan(observations: Sequence[Observation], known: Known, *, gone: Callable[[s
 
 
 def claim_of(seen: Observation) -> str | None:
-    """The id a note carries in its properties."""
-    return claimed_fields(seen.parsed).id if seen.parsed is not None else None
+    """The id a note carries in its properties; asked several times a note, so it looks at nothing else."""
+    claimed = seen.parsed.properties.get("id") if seen.parsed is not None else None
+    if isinstance(claimed, bool) or not isinstance(claimed, str | int | float):
+        return None
+    try:
+        return check_id(str(claimed).strip(), "id")
+    except Invalid:
+        return None
 
 
 def _decide(seen: Observation, batch: _Batch) -> Action | None:

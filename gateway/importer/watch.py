@@ -54,21 +54,24 @@ class Watcher:
 
     def folders(self) -> list[Path]:
         """What is watched: the vault's visible folders, never `.git` or `.obsidian`."""
-        return self._top()[0]
+        return sorted(self._top()[0])
 
-    def _top(self) -> tuple[list[Path], dict[str, StatKey]]:
-        """The visible folders of the vault, and the notes beside them, which are looked at rather than listened to."""
-        folders: list[Path] = []
+    def _top(self) -> tuple[dict[Path, int], dict[str, StatKey]]:
+        """The visible folders of the vault by inode (one made anew is another), and the notes that lie beside them.
+
+        The notes at the top are looked at rather than listened to.
+        """
+        folders: dict[Path, int] = {}
         notes: dict[str, StatKey] = {}
         with os.scandir(self._root) as entries:
             for entry in entries:
                 if entry.name.startswith("."):
                     continue
                 if entry.is_dir(follow_symlinks=False):
-                    folders.append(Path(entry.path))
+                    folders[Path(entry.path)] = entry.inode()
                 elif entry.name.endswith(".md"):
                     notes[entry.name] = stat_key(entry.stat(follow_symlinks=False))
-        return sorted(folders), notes
+        return folders, notes
 
     def _run(self) -> None:
         while not self._stop.is_set():
@@ -114,7 +117,7 @@ class Watcher:
                     self._tell(changed)
                     notes = now_notes
                 if now_watched != watched:
-                    self._tell({path.name for path in set(watched) - set(now_watched)})
+                    self._tell({path.name for path in watched})
                     return
 
     def _deaf(self, listening_since: float) -> bool:

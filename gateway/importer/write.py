@@ -200,7 +200,7 @@ class WriteRoad:
         return int(late)
 
     def _give_back(self, intent: Intent, late: bytes) -> None:
-        """An editor still wrote into the old file. Over our own text that save is the later one; else it goes beside."""
+        """An editor still wrote into the old file: over our text that save is the later one, else it goes beside."""
         with self._ledger.read() as tx:
             if journal.version_with_etag(tx, intent.note_id, etag_of(late)) is not None:
                 return  # the same text was taken in another way

@@ -203,6 +203,12 @@ def version_with_etag(tx: Transaction, note_id: str, etag: str) -> Version | Non
     return Version(*row) if row else None
 
 
-def latest_version_number(tx: Transaction, note_id: str) -> int:
-    """The highest version number a note ever had; 0 when it is new."""
-    return tx.scalar(sa.select(sa.func.max(versions.c.version)).where(versions.c.note_id == note_id)) or 0
+def latest_version_numbers(tx: Transaction, note_ids: Collection[str]) -> dict[str, int]:
+    """The highest version number of those of the notes that ever had one."""
+    ordered = list(note_ids)
+    found: dict[str, int] = {}
+    for start in range(0, len(ordered), _KEYS_AT_ONCE):
+        wanted = ordered[start : start + _KEYS_AT_ONCE]
+        query = sa.select(versions.c.note_id, sa.func.max(versions.c.version)).where(versions.c.note_id.in_(wanted))
+        found |= {row[0]: row[1] for row in tx.execute(query.group_by(versions.c.note_id))}
+    return found

@@ -13,7 +13,7 @@ from typing import Any
 
 from gateway import __version__
 from gateway.config import SETTINGS_FILE, Settings
-from gateway.errors import AlreadyExists, Invalid
+from gateway.errors import AlreadyExists, Invalid, Unavailable
 from gateway.ledger import Ledger
 from gateway.vault.history import STAGING_NAME
 
@@ -31,6 +31,10 @@ def backup(settings: Settings, target: Path, *, tell: Callable[[int], None] = la
         AlreadyExists: the target exists.
         Unavailable: the ledger is not SQLite.
     """
+    if not settings.vault_root.is_dir():
+        raise Unavailable(
+            "The vault's folder is not there.", file=str(settings.vault_root), advice="Is its disk mounted?"
+        )
     if target.exists():
         raise AlreadyExists("The backup's file exists already.", file=str(target), advice="Choose another name.")
     staged = target.with_name(target.name + ".part")

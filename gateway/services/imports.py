@@ -47,14 +47,17 @@ def import_notes(principal: Principal, parts: Parts, batch: ImportBatch) -> list
     outcomes: dict[int, ImportOutcome] = {}
     orders: dict[int, Order] = {}
     entry = guard.entry(principal, "import", "memory", namespace=str(namespace), decision=decision)
+    planned: set[str] = set()  # paths and ids that earlier notes of the batch take
     with parts.importer.lock:
         _register_owner(parts, namespace)
         for number, note in enumerate(batch.notes):
-            judged = _judge(parts, folder, note, {order.path for order in orders.values()})
+            judged = _judge(parts, folder, note, planned)
             if isinstance(judged, ImportOutcome):
                 outcomes[number] = judged
             else:
                 path, data = judged
+                claimed = read_fields(parse(data))[0].id
+                planned |= {path, claimed} if claimed else {path}
                 actor = Actor("user", "Import", "import@memory.local", f"import:{principal.key_id}")
                 orders[number] = Order("create", derived_memory_id(path), path, None, data, actor, entry, False)
         done = parts.writes.write_all(list(orders.values()))
@@ -102,6 +105,8 @@ def _against_present(
             return ImportOutcome(note.path, "unchanged", row.note_id if row else None)
         return ImportOutcome(note.path, "skipped", None, "another note of that name is there already")
     claimed = read_fields(parse(data))[0].id
+    if claimed in planned:
+        return ImportOutcome(note.path, "skipped", None, f"its id `{claimed}` is that of another note of the import")
     if claimed is not None:
         with parts.ledger.read() as tx:
             taken = registry.note(tx, claimed)

@@ -1,5 +1,6 @@
 """A real server on a loopback port, on a real vault, with keyword search only."""
 
+import shutil
 import socket
 import threading
 import time
@@ -48,7 +49,7 @@ def eventually(check, seconds: float = 10.0):
 
 
 def start(data_dir: Path, **settings) -> tuple[Server, uvicorn.Server, threading.Thread, socket.socket]:
-    listener = socket.socket()
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.bind(("127.0.0.1", 0))
     port = listener.getsockname()[1]
     settings.setdefault("embedding", {"provider": "none"})
@@ -70,8 +71,17 @@ def _ready(running: Server) -> bool:
         return False
 
 
+@pytest.fixture(scope="session")
+def template(tmp_path_factory) -> Path:
+    """A data directory as the first start makes it; copied for each test, since making it takes most of a second."""
+    data = tmp_path_factory.mktemp("template") / "data"
+    open_gateway(load_settings(data_dir=data, embedding={"provider": "none"})).close()
+    return data
+
+
 @pytest.fixture
-def server(tmp_path) -> Iterator[Server]:
+def server(tmp_path, template) -> Iterator[Server]:
+    shutil.copytree(template, tmp_path / "data", symlinks=True)
     running, uvicorn_server, thread, listener = start(tmp_path / "data")
     running.http.post("/v1/users", json={"user_id": "tom", "display_name": "Tom"})
     running.http.post("/v1/users", json={"user_id": "ann", "display_name": "Ann"})

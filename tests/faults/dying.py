@@ -25,7 +25,11 @@ POINTS = {
         (files, "rename_no_replace", "before"),
         (files, "_mode_of", "after"),
     ],
-    "after the exchange": [(files, "exchange", "after"), (files, "rename_no_replace", "after"), (files, "_etag_at", "after")],
+    "after the exchange": [
+        (files, "exchange", "after"),
+        (files, "rename_no_replace", "after"),
+        (files, "_etag_at", "after"),
+    ],
     "before settling": [(write, "settle", "before"), (recover, "settle", "before")],
     "while settling": [(journal, "settle", "after")],
     "after settling": [(write, "settle", "after"), (recover, "settle", "after")],

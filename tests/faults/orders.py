@@ -43,7 +43,12 @@ def write(gateway: Gateway, op: str) -> FirstAnswer | None:
     if first is not None:
         return first
     entry = AuditEntry(
-        action=op, target_type="memory", target_id=IDS[op], namespace="user/owner/long_term", decision="allow", reason="t"
+        action=op,
+        target_type="memory",
+        target_id=IDS[op],
+        namespace="user/owner/long_term",
+        decision="allow",
+        reason="t",
     )
     base = row.etag if row is not None and op != "create" else None
     data = None if op == "delete" else text(op, "as it shall be")

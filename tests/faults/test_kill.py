@@ -1,8 +1,9 @@
-"""kill -9 at random moments, mixed writes over HTTP, and a person who edits meanwhile: nothing lost, nothing doubled."""
+"""kill -9 at random moments, mixed writes over HTTP, a person who edits meanwhile: nothing lost or doubled."""
 
 import json
 import os
 import random
+import signal
 import subprocess
 import sys
 import threading
@@ -65,7 +66,8 @@ class Server:
     def stop(self) -> None:
         assert self.process is not None
         self.process.terminate()
-        assert self.process.wait(timeout=60) == 0
+        assert self.process.wait(timeout=60) in (0, -signal.SIGTERM)  # uvicorn stops in order, then raises it again
+        self.http.close()
 
 
 class Agent:

@@ -35,7 +35,7 @@ def hearing(opened: Callable[..., Gateway]) -> Gateway:
     start(root)
     gateway.start()
     assert eventually(lambda: gateway.parts.watcher is not None and gateway.parts.watcher.hears)
-    assert eventually(lambda: gateway.parts.scanned.is_set())
+    assert eventually(gateway.parts.scanned.is_set)
     settle(gateway)
     return gateway
 

@@ -7,7 +7,17 @@ import pytest
 from gateway.errors import GitTrouble
 from gateway.vault.history import Change, Commit, History
 
-NAMES = ["a[1].md", ":(top)n.md", 'q"u\'o.md', "back\\slash.md", "new\nline.md", "語 メモ 🌲.md", "-dash.md", "tab\t.md", "*.md"]
+NAMES = [
+    "a[1].md",
+    ":(top)n.md",
+    "q\"u'o.md",
+    "back\\slash.md",
+    "new\nline.md",
+    "語 メモ 🌲.md",
+    "-dash.md",
+    "tab\t.md",
+    "*.md",
+]
 
 
 def git(folder: Path, *arguments: str, check: bool = True) -> str:

@@ -1,0 +1,374 @@
+"""Every route of the OpenAPI document, by every kind of principal, with its own, another's, empty and forged ids."""
+
+from __future__ import annotations
+
+import itertools
+import json
+
+import pytest
+
+from tests.isolation.world import ALLOWED, TOKENS, WORD, WRITERS, World
+
+USERS = [None, "tom", "ann", "", "forged"]
+AGENTS = [None, "hermes", "nanobot", "claude", "forged"]
+WORKSPACES = [None, "ws1", "ws2", "forged"]
+SESSIONS = ["s_tom", "s_old", "forged"]
+NAMESPACES = [
+    None,
+    ["user/tom/long_term"],
+    ["user/ann/long_term"],
+    ["agent/hermes/memory"],
+    ["agent/nanobot/memory"],
+    ["agent/claude/memory"],
+    ["workspace/ws1/shared"],
+    ["workspace/ws2/shared"],
+    ["session/s_tom/episodic"],
+    ["global/public", "user/tom/long_term"],
+]
+
+
+def _ids(**values) -> dict:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _contexts():
+    for user, agent, workspace in itertools.product(USERS, AGENTS, WORKSPACES):
+        yield _ids(user_id=user, agent_id=agent, workspace_id=workspace)
+
+
+def _singles():
+    yield {}
+    yield from (_ids(user_id=user) for user in [*USERS, "bob", "TOM"])
+    yield from (_ids(agent_id=agent) for agent in [*AGENTS, ""])
+    yield from (_ids(workspace_id=workspace) for workspace in [*WORKSPACES, ""])
+    yield {"user_id": "tom", "agent_id": "claude", "workspace_id": "ws2"}
+    yield {"user_id": "ann", "agent_id": "hermes", "workspace_id": "ws1"}
+
+
+def search(world: World, principal: str):
+    for context in _contexts():
+        yield {"json": {"query": WORD, "limit": 200, **context}}
+    for namespaces, user in itertools.product(NAMESPACES, [None, "tom", "ann"]):
+        yield {"json": {"query": WORD, "limit": 200, **_ids(namespaces=namespaces, user_id=user)}}
+    for session, agent in itertools.product(SESSIONS, AGENTS):
+        yield {"json": {"query": WORD, "limit": 200, "session_id": session, **_ids(agent_id=agent)}}
+
+
+def listing(world: World, principal: str):
+    for context in _singles():
+        yield {"params": {"limit": 200, "status": "any", **context}}
+    for namespaces in NAMESPACES[1:]:
+        yield {"params": {"limit": 200, "namespace": namespaces[0]}}
+    for token in TOKENS:
+        yield {"params": {"tag": token, "status": "any"}}
+
+
+def memory_ids(world: World, principal: str):
+    return [made["id"] for made in world.memories.values()] + ["mem_forged", "x", "%00", "..%2F"]
+
+
+def reading(world: World, principal: str):
+    for memory_id, user, agent in itertools.product(
+        memory_ids(world, principal), [None, "tom", "ann", ""], [None, "hermes"]
+    ):
+        yield {"path": {"memory_id": memory_id}, "params": _ids(user_id=user, agent_id=agent, diff=True)}
+
+
+def writing(world: World, principal: str):
+    """Changes of memories that the principal may not write: each must fail."""
+    for token, made in world.memories.items():
+        if principal not in WRITERS.get(token, set()):
+            body = {"content": f"taken over by {principal}", "version": made["version"]}
+            yield {"path": {"memory_id": made["id"]}, "json": body, "params": {"version": 1}, "fails": True}
+            yield {"path": {"memory_id": made["id"]}, "json": body | {"user_id": "tom"}, "fails": True}
+            yield {
+                "path": {"memory_id": made["id"]},
+                "json": body | {"agent_id": "hermes"},
+                "fails": principal != "tom",
+            }
+
+
+def judging(world: World, principal: str):
+    for token, made in world.memories.items():
+        if token not in ALLOWED[principal]:
+            yield {"path": {"memory_id": made["id"]}, "json": {"feedback": "incorrect"}, "fails": True}
+
+
+def creating(world: World, principal: str):
+    """Writes into what is another's: each must fail."""
+    places = [
+        ({"tom", "hermes", "nanobot", "tom_ws1_only"}, {"user_id": "tom"}),
+        ({"ann", "claude"}, {"user_id": "ann"}),
+        ({"tom", "hermes", "tom_ws1_only"}, {"agent_id": "hermes", "visibility": "agent-only"}),
+        ({"ann", "claude"}, {"agent_id": "claude", "visibility": "agent-only"}),
+        ({"tom"}, {"workspace_id": "ws2", "visibility": "workspace-shared"}),
+        ({"tom", "ann", "hermes", "claude", "tom_ws1_only"}, {"workspace_id": "ws1", "visibility": "workspace-shared"}),
+        (set(), {"visibility": "global"}),
+        (set(), {"user_id": ""}),
+        (set(), {"user_id": "forged"}),
+        (set(), {"agent_id": "forged"}),
+        (set(), {"workspace_id": "forged"}),
+        (set(), {"namespace": "user/bob/long_term", "user_id": "bob"} if principal != "bob" else {"user_id": "tom"}),
+    ]
+    for writers, fields in places:
+        if principal not in writers:
+            yield {"json": {"content": "an intruder's text", **fields}, "fails": True}
+
+
+def importing(world: World, principal: str):
+    for owner, namespace in (("tom", "user/tom/long_term"), ("ann", "user/ann/long_term"), ("", "global/public")):
+        if not principal.startswith(owner) or principal.endswith("reader") or not owner:
+            notes = [{"path": "intruder.md", "text": "an intruder's text"}]
+            fails = (
+                principal not in ("hermes", "nanobot", "claude")
+                or {"tom": "claude", "ann": "hermes"}.get(owner) == principal
+            )
+            yield (
+                {"json": {"namespace": namespace, "notes": notes}, "fails": fails}
+                if fails
+                else {
+                    "json": {"namespace": "user/forged/long_term", "notes": notes},
+                    "fails": True,
+                }
+            )
+
+
+def sessions(world: World, principal: str):
+    for session, user, agent in itertools.product(SESSIONS, [None, "tom", "ann", ""], AGENTS):
+        yield {"path": {"session_id": session}, "params": _ids(user_id=user, agent_id=agent)}
+
+
+def committing(world: World, principal: str):
+    mine = principal in ("tom", "hermes", "tom_ws1_only")
+    for session in SESSIONS:
+        if not (mine and session == "s_tom"):
+            yield {"path": {"session_id": session}, "json": {}, "fails": True}
+            yield {"path": {"session_id": session}, "json": {"user_id": "tom"}, "fails": not mine or session != "s_tom"}
+
+
+def opening(world: World, principal: str):
+    for fields in ({"user_id": ""}, {"user_id": "forged"}, {"agent_id": "forged"}, {"workspace_id": "forged"}):
+        yield {"json": {"session_id": "intruder", "content": "x", **fields}, "fails": True}
+    for user in ("tom", "ann", "bob"):
+        if ALLOWED[principal] & {f"{user}private"} == set() and not (user == "bob" and principal == "bob"):
+            yield {"json": {"session_id": "intruder", "content": "x", "user_id": user}, "fails": True}
+
+
+def users(world: World, principal: str):
+    for user in USERS[1:]:
+        yield {"path": {"user_id": user or "%20"}, "json": {"display_name": "Changed"}, "other": user}
+
+
+def agents(world: World, principal: str):
+    for agent in AGENTS[1:]:
+        yield {"path": {"agent_id": agent or "%20"}, "json": {"name": "Changed"}, "other": agent}
+
+
+def workspaces(world: World, principal: str):
+    for workspace in WORKSPACES[1:]:
+        yield {"path": {"workspace_id": workspace or "%20"}, "json": {"name": "Changed"}, "other": workspace}
+
+
+def namespaces(world: World, principal: str):
+    for context, session in itertools.product(_singles(), [None, "s_tom"]):
+        yield {"params": context | _ids(session_id=session)}
+
+
+def keys(world: World, principal: str):
+    own = {"tom": "tom", "tom_ws1_only": "tom", "ann": "ann", "bob": "bob"}.get(principal)
+    for name, key_id in world.key_ids.items():
+        owner = next(
+            user for user in ("tom", "ann", "bob") if user in name or name in ("hermes", "nanobot", "revoked", "claude")
+        )
+        owner = "ann" if name == "claude" else owner
+        if owner != own:
+            yield {"path": {"key_id": key_id}, "fails": True}
+
+
+def new_keys(world: World, principal: str):
+    own = {"tom": "tom", "tom_ws1_only": "tom", "ann": "ann", "bob": "bob"}.get(principal)
+    yield {"json": {"role": "admin"}, "fails": True}
+    for user in ("tom", "ann", "bob", "", "forged"):
+        if user != own:
+            yield {"json": {"role": "user", "user_id": user}, "fails": True}
+    for agent, owner in (("hermes", "tom"), ("claude", "ann"), ("forged", "nobody")):
+        if owner != own:
+            yield {"json": {"role": "agent", "agent_id": agent, **_ids(user_id=own)}, "fails": True}
+
+
+def new_things(world: World, principal: str):
+    own = {"tom": "tom", "tom_ws1_only": "tom", "ann": "ann", "bob": "bob"}.get(principal)
+    for owner in ("tom", "ann", "bob", "", "forged"):
+        if owner != own:
+            body = {"agent_id": "intruder", "workspace_id": "intruder", "user_id": "intruder", "owner_user_id": owner}
+            yield {"json": body, "fails": True}
+
+
+def operations(world: World, principal: str):
+    yield {"json": {}, "fails": True}
+
+
+def open_to_all(world: World, principal: str):
+    yield {}
+
+
+def audits(world: World, principal: str):
+    for user in USERS:
+        yield {"params": {"limit": 200, **_ids(user_id=user)}, "audit": True}
+
+
+# A route that is not in this table fails the kit.
+CASES = {
+    ("POST", "/v1/memory/search"): search,
+    ("GET", "/v1/memory"): listing,
+    ("POST", "/v1/memory"): creating,
+    ("GET", "/v1/memory/{memory_id}"): reading,
+    ("PATCH", "/v1/memory/{memory_id}"): writing,
+    ("DELETE", "/v1/memory/{memory_id}"): writing,
+    ("GET", "/v1/memory/{memory_id}/history"): reading,
+    ("GET", "/v1/memory/{memory_id}/receipt"): reading,
+    ("POST", "/v1/memory/{memory_id}/feedback"): judging,
+    ("POST", "/v1/sessions"): opening,
+    ("GET", "/v1/sessions/{session_id}"): sessions,
+    ("GET", "/v1/sessions/{session_id}/episodes"): sessions,
+    ("POST", "/v1/sessions/{session_id}/commit"): committing,
+    ("POST", "/v1/episodes"): opening,
+    ("POST", "/v1/users"): new_things,
+    ("GET", "/v1/users"): open_to_all,
+    ("GET", "/v1/users/{user_id}"): users,
+    ("PATCH", "/v1/users/{user_id}"): users,
+    ("GET", "/v1/users/{user_id}/profile"): users,
+    ("POST", "/v1/agents"): new_things,
+    ("GET", "/v1/agents"): open_to_all,
+    ("GET", "/v1/agents/{agent_id}"): agents,
+    ("PATCH", "/v1/agents/{agent_id}"): agents,
+    ("DELETE", "/v1/agents/{agent_id}"): agents,
+    ("POST", "/v1/workspaces"): new_things,
+    ("GET", "/v1/workspaces"): open_to_all,
+    ("GET", "/v1/workspaces/{workspace_id}"): workspaces,
+    ("PATCH", "/v1/workspaces/{workspace_id}"): workspaces,
+    ("DELETE", "/v1/workspaces/{workspace_id}"): workspaces,
+    ("POST", "/v1/keys"): new_keys,
+    ("GET", "/v1/keys"): open_to_all,
+    ("DELETE", "/v1/keys/{key_id}"): keys,
+    ("GET", "/v1/namespaces"): namespaces,
+    ("GET", "/v1/audit"): audits,
+    ("GET", "/v1/audit/verify"): operations,
+    ("GET", "/v1/skills"): open_to_all,
+    ("GET", "/v1/health"): open_to_all,
+    ("GET", "/v1/problems"): operations,
+    ("POST", "/v1/problems/confirm-deletions"): operations,
+    ("POST", "/v1/import"): importing,
+    ("POST", "/v1/rebuild"): operations,
+}
+# Names that only their owners may see in answers about identities.
+NAMES = {
+    "ann": {"tom", "hermes", "nanobot", "ws2"},
+    "claude": {"tom", "hermes", "nanobot", "ws2"},
+    "ann_reader": {"tom", "hermes", "nanobot", "ws2"},
+    "bob": {"tom", "ann", "hermes", "nanobot", "claude", "ws1", "ws2"},
+}
+
+
+def test_every_route_has_a_case(world):
+    document = world.must("admin", "GET", "/schema/openapi.json")
+    routes = {(method.upper(), path) for path, methods in document["paths"].items() for method in methods}
+    assert routes == set(CASES)
+
+
+@pytest.mark.parametrize("principal", sorted(ALLOWED))
+def test_no_route_shows_or_changes_what_is_anothers(world, principal):
+    for (method, template), cases in CASES.items():
+        for case in cases(world, principal):
+            _check(world, principal, method, template, dict(case))
+
+
+def _check(world: World, principal: str, method: str, template: str, case: dict) -> None:
+    path = template.format(**case.pop("path", {}))
+    fails, other, audit = case.pop("fails", False), case.pop("other", None), case.pop("audit", False)
+    if method in ("GET", "DELETE"):
+        case.pop("json", None)
+    if method in ("PATCH", "DELETE") and other is not None and _owns(principal, other):
+        return  # its own: the world stays as it is
+    answer = world.call(principal, method, path, **case)
+    where = f"{principal}: {method} {path} {case} -> {answer.status_code} {answer.text[:300]}"
+    assert answer.status_code < 500, where
+    if principal == "revoked" and template != "/v1/health":
+        assert answer.status_code == 401, where
+    if fails or (method in ("PATCH", "DELETE") and other is not None):
+        assert answer.status_code in (400, 401, 403, 404, 409, 428), where
+    leaked = {token for token in TOKENS - ALLOWED[principal] if token in answer.text}
+    assert not leaked, f"leaked {leaked}: {where}"
+    if audit and answer.status_code == 200 and principal != "admin":
+        assert {one["actor_user_id"] for one in answer.json()} <= {_user_of(principal)}, where
+    if (
+        method == "GET"
+        and "{" not in template
+        and template in ("/v1/users", "/v1/agents", "/v1/workspaces", "/v1/keys")
+    ):
+        shown = json.dumps([{k: v for k, v in one.items() if k != "member_user_ids"} for one in _rows(answer)])
+        for name in NAMES.get(principal, set()) - ({"tom", "hermes"} if template == "/v1/workspaces" else set()):
+            assert f'"{name}"' not in shown, where
+
+
+def _rows(answer) -> list:
+    return answer.json() if answer.status_code == 200 else []
+
+
+def _owns(principal: str, other: str) -> bool:
+    owned = {"tom": {"tom", "hermes", "nanobot", "ws1", "ws2"}, "ann": {"ann", "claude"}, "bob": {"bob"}}
+    owned["tom_ws1_only"] = owned["tom"]
+    return other in owned.get(principal, set())
+
+
+def _user_of(principal: str) -> str:
+    return {"hermes": "tom", "nanobot": "tom", "claude": "ann"}.get(principal, principal.split("_", maxsplit=1)[0])
+
+
+@pytest.mark.parametrize("principal", sorted(set(ALLOWED) - {"revoked"}))
+def test_anothers_memory_answers_exactly_like_a_missing_one(world, principal):
+    missing = "mem_00000000000000000000000000"
+    for token, made in world.memories.items():
+        if token in ALLOWED[principal]:
+            continue
+        for method, suffix, options in (
+            ("GET", "", {}),
+            ("GET", "/history", {}),
+            ("GET", "/receipt", {}),
+            ("PATCH", "", {"json": {"summary": "x", "version": 1}}),
+            ("DELETE", "", {"params": {"version": 1}}),
+            ("POST", "/feedback", {"json": {"feedback": "useful"}}),
+        ):
+            others = world.call(principal, method, f"/v1/memory/{made['id']}{suffix}", **options)
+            none = world.call(principal, method, f"/v1/memory/{missing}{suffix}", **options)
+            assert others.status_code == none.status_code
+            assert others.text.replace(made["id"], missing) == none.text
+            volatile = {"content-length", "date"}
+            assert {k: v for k, v in others.headers.items() if k not in volatile} == {
+                k: v for k, v in none.headers.items() if k not in volatile
+            }
+
+
+def test_the_world_is_as_it_was(world):
+    """Runs last: nothing that the kit tried has changed anything."""
+    for token, made in world.memories.items():
+        found = world.must("admin", "GET", f"/v1/memory/{made['id']}")
+        assert found["content"] == f"{WORD} {token}"
+    texts = json.dumps(world.must("admin", "GET", "/v1/memory?limit=200&status=any"))
+    assert "intruder" not in texts
+    assert world.must("admin", "GET", "/v1/audit/verify")["intact"] is True
+
+
+@pytest.mark.parametrize("principal", sorted(set(ALLOWED) - {"revoked"}))
+def test_each_principal_finds_what_is_its_own(world, principal):
+    """Otherwise an empty answer to everything would pass the kit."""
+    seen = set()
+    for context in _contexts():
+        answer = world.call(principal, "POST", "/v1/memory/search", json={"query": WORD, "limit": 200, **context})
+        seen |= {token for token in TOKENS if token in answer.text}
+    for session, agent in itertools.product(["s_tom"], AGENTS):
+        body = {"query": WORD, "session_id": session, **_ids(agent_id=agent)}
+        seen |= {
+            token for token in TOKENS if token in world.call(principal, "POST", "/v1/memory/search", json=body).text
+        }
+    assert seen == ALLOWED[principal] - {"tomarchived"}

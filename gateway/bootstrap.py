@@ -113,7 +113,10 @@ def _open(settings: Settings, embedder: Embedder | None, locks: list[DirectoryLo
     _commit_starter(history, root, copied)
     staging = history.staging()
     with ledger.write() as tx:
-        meta.put(tx, meta.VAULT_ROOT, str(root))
+        if root == settings.data_dir / "vault":  # a data directory that is copied takes its own vault along
+            meta.remove(tx, meta.VAULT_ROOT)
+        else:
+            meta.put(tx, meta.VAULT_ROOT, str(root))
     locks.append(DirectoryLock(staging))
     files = VaultFiles(root, staging, max_bytes=settings.vault.max_note_bytes)
     importer = Importer(files, ledger, Places(settings.vault.owner, settings.vault.sources), history, settings)

@@ -16,7 +16,7 @@ from litestar.types import ASGIApp, Receive, Scope, Send
 
 from gateway.access.principal import Principal
 from gateway.bootstrap import Gateway
-from gateway.errors import Invalid, NotAllowed
+from gateway.errors import Invalid, NotAllowed, NotFound
 from gateway.ledger.idempotency import Claim
 
 MAX_WAIT_SECONDS = 30.0
@@ -112,6 +112,8 @@ class HostGuard:
             given = headers.get(b"x-request-id", "")
             scope["state"]["request_id"] = given if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
             self._check(headers.get(b"host", ""), headers.get(b"origin"))
+            if b"%2f" in scope.get("raw_path", b"").lower():
+                raise NotFound("There is no such route.")  # a slash in an id would name another route
         await self._app(scope, receive, send)
 
     def _check(self, host: str, origin: str | None) -> None:

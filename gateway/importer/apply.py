@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from gateway.errors import AlreadyExists
 from gateway.importer.places import Place
-from gateway.importer.plan import Action, Drop, Hold, Observation, Put, Touch, Vanish
+from gateway.importer.plan import Action, Drop, Hold, Observation, Put, Touch, Vanish, claim_of
 from gateway.importer.rows import held_row, needs_indexing, note_row
 from gateway.ledger import Transaction, audit, identities, journal, problems, registry, tombstones
 from gateway.ledger.audit import AuditEntry
@@ -16,6 +16,7 @@ from gateway.ledger.journal import Actor, Version
 from gateway.ledger.problems import ProblemRow
 from gateway.ledger.registry import FileRow, NoteRow
 from gateway.notes.note import NoteProblem
+from gateway.notes.text import derived_memory_id
 from gateway.vault.scan import StatKey
 
 PERSON = "person"
@@ -134,7 +135,7 @@ def _put(work: _Work, action: Put) -> None:
         previous=previous,
         changed_at=work.by.at,
     )
-    trouble = trouble or _forgotten(work, row, previous)
+    trouble = trouble or _forgotten(work, row, previous, own_id=claim_of(seen) == row.note_id)
     if trouble is not None:
         _hold(work, Hold(seen, (trouble,), previous if previous and previous.path == seen.path else None))
         return
@@ -235,8 +236,12 @@ def _version(work: _Work, row: NoteRow, op: str, old_path: str | None, body: byt
         journal.postpone_person(work.tx, row.note_id, work.by.commit_after)
 
 
-def _forgotten(work: _Work, row: NoteRow, previous: NoteRow | None) -> NoteProblem | None:
-    """Whether a tombstone keeps this text from being recalled; an explicit write by a user lifts it."""
+def _forgotten(work: _Work, row: NoteRow, previous: NoteRow | None, *, own_id: bool) -> NoteProblem | None:
+    """Whether a tombstone keeps this text from being recalled; an explicit write by a user lifts it.
+
+    Args:
+        own_id: the note carries its id; one that only its path gave it says nothing of where the text comes from.
+    """
     if not work.any_tombstone or (previous is not None and previous.content_hash == row.content_hash):
         return None
     provenance = (f"id:{row.note_id}",)
@@ -247,7 +252,8 @@ def _forgotten(work: _Work, row: NoteRow, previous: NoteRow | None) -> NoteProbl
         if released:
             _audit(work, "release_tombstone", row)
         return None
-    if not tombstones.buried(work.tx, row.namespace, content_hash=row.content_hash, provenance=provenance):
+    known_by = provenance if own_id else ()
+    if not tombstones.buried(work.tx, row.namespace, content_hash=row.content_hash, provenance=known_by):
         return None
     return NoteProblem(
         "forgotten",
@@ -302,7 +308,9 @@ def known_for(
     paths = [seen.path for seen in observations]
     files = registry.files_by_path(tx, paths)
     at_path = registry.notes_by_path(tx, paths)
-    notes = registry.notes_by_id(tx, [claim for seen in observations if (claim := claims(seen))])
+    # A note without an id gets one from its path; a note that moved away from there may still have it.
+    ids = [claims(seen) or derived_memory_id(seen.path) for seen in observations if seen.read is not None]
+    notes = registry.notes_by_id(tx, ids)
     unknown = [seen.read.etag for seen in observations if seen.read is not None and seen.path not in at_path]
     by_etag: dict[str, list[NoteRow]] = {}
     for row in registry.notes_by_etag(tx, unknown):

@@ -14,7 +14,7 @@ from typing import Any
 from gateway import __version__
 from gateway.config import SETTINGS_FILE, Settings
 from gateway.errors import AlreadyExists, Invalid, Unavailable
-from gateway.ledger import Ledger
+from gateway.ledger import Ledger, meta
 from gateway.vault.history import STAGING_NAME
 
 _MANIFEST = "manifest.json"
@@ -86,6 +86,10 @@ def restore(archive_path: Path, data_dir: Path) -> dict[str, Any]:
         raise Invalid(f"This is no backup of a memory gateway: {error}.", file=str(archive_path)) from error
     (data_dir / _MANIFEST).unlink(missing_ok=True)
     (data_dir / "ledger.db").chmod(0o600)
+    ledger = Ledger.open(f"sqlite:///{data_dir / 'ledger.db'}")
+    with ledger.write() as tx:
+        meta.remove(tx, meta.VAULT_ROOT)  # the vault is in the new data directory now
+    ledger.close()
     return manifest
 
 

@@ -124,3 +124,30 @@ def test_a_save_that_went_into_the_replaced_file_becomes_the_next_version(opened
     assert parts.files.spares() == []
     settle(gateway)
     assert state(gateway)[path].searchable
+
+
+def test_a_new_note_under_the_name_of_one_that_moved_away_leaves_that_one_alone(opened: Callable[..., Gateway]):
+    gateway = opened()
+    place = gateway.parts.files.root / LONG
+    place.mkdir(parents=True, exist_ok=True)
+    (place / "Untitled.md").write_text("the first thought\n")
+    settle(gateway)
+    (place / "Untitled.md").rename(place / "First.md")
+    settle(gateway)
+    (place / "Untitled.md").write_text("the second thought\n")
+    settle(gateway)
+    assert all(state(gateway)[f"{LONG}/{name}"].searchable for name in ("First.md", "Untitled.md"))
+
+
+def test_another_text_under_the_name_of_a_forgotten_one_is_a_memory(opened: Callable[..., Gateway]):
+    gateway = opened()
+    place = gateway.parts.files.root / LONG
+    place.mkdir(parents=True, exist_ok=True)
+    (place / "Untitled.md").write_text("to be forgotten\n")
+    settle(gateway)
+    delete(gateway, f"{LONG}/Untitled.md")
+    settle(gateway)
+    (place / "Untitled.md").write_text("nothing to do with it\n")
+    settle(gateway)
+    assert state(gateway)[f"{LONG}/Untitled.md"].searchable
+    assert problem_kinds(gateway) == set()

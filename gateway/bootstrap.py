@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 from dataclasses import dataclass
@@ -95,6 +96,8 @@ def open_gateway(settings: Settings, *, embedder: Embedder | None = None) -> Gat
         BadSettings, GitTrouble, Unavailable: what is missing or wrong, and what to do.
     """
     settings.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with contextlib.suppress(PermissionError):  # somebody else's folder that we may write: their choice
+        settings.data_dir.chmod(0o700)
     locks = [DirectoryLock(settings.data_dir)]
     try:
         return _open(settings, embedder, locks)

@@ -7,7 +7,9 @@ import pytest
 
 from gateway.bootstrap import Gateway, open_gateway
 from gateway.config import load_settings
+from tests.nightly import NIGHTLY
 
+__all__ = ["IMPATIENT", "NIGHTLY"]
 # Nothing waits for quiet or for a second look, so that tests need not either.
 IMPATIENT = {
     "embedding": {"provider": "none"},

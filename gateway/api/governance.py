@@ -88,7 +88,9 @@ def list_audit(
     limit: Annotated[int, QueryParameter(ge=1)] = 50,
 ) -> list[AuditRecord]:
     """Audit entries, newest first: one's own, or everybody's for an administrator. `before` pages on."""
-    wanted = AuditFilter(user_id, action, target_id, namespace, decision)
+    wanted = AuditFilter(
+        actor_user_id=user_id, action=action, target_id=target_id, namespace=namespace, decision=decision
+    )
     found = auditing.page(principal_of(request), gateway_of(request).parts, wanted, limit=limit, before=before)
     return [
         AuditRecord(

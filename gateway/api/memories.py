@@ -7,6 +7,8 @@ from typing import Annotated, Any
 
 from litestar import Request, Response, delete, get, patch, post
 from litestar.concurrency import sync_to_thread
+from litestar.datastructures import ResponseHeader
+from litestar.openapi.datastructures import ResponseSpec
 from litestar.params import FromPath, FromQuery, HeaderParameter, JSONBody, QueryParameter
 
 from gateway.api.headers import claim_of, gateway_of, principal_of, wait_seconds
@@ -30,6 +32,12 @@ IdempotencyKey = Annotated[
 ]
 Wait = Annotated[str | None, QueryParameter(name="wait", description="Seconds, or `searchable`.")]
 
+# Named for the documentation; each answer sets its own.
+_ETAG = ResponseHeader(
+    name="ETag", value='"8da1"', documentation_only=True, description="The note's etag, for `If-Match`."
+)
+_SAME = ResponseSpec(Written, generate_examples=False, description="The same text is there already")
+
 
 @dataclass(frozen=True, slots=True)
 class HistoryAnswer:
@@ -39,7 +47,7 @@ class HistoryAnswer:
     versions: list[VersionRecord]
 
 
-@post("/v1/memory", responses=ERRORS, status_code=201)
+@post("/v1/memory", responses=ERRORS | {200: _SAME}, status_code=201, response_headers=[_ETAG])
 async def create_memory(
     request: Http,
     data: JSONBody[NewMemory],
@@ -90,7 +98,7 @@ def list_memories(
     return memories.page(principal, gateway_of(request).parts, wanted, limit=limit, cursor=cursor)
 
 
-@get("/v1/memory/{memory_id:str}", responses=ERRORS, sync_to_thread=True)
+@get("/v1/memory/{memory_id:str}", responses=ERRORS, response_headers=[_ETAG], sync_to_thread=True)
 def get_memory(
     request: Http,
     memory_id: FromPath[str],
@@ -106,7 +114,7 @@ def get_memory(
     return Response(found, headers={"ETag": f'"{found.etag}"'})
 
 
-@patch("/v1/memory/{memory_id:str}", responses=ERRORS)
+@patch("/v1/memory/{memory_id:str}", responses=ERRORS, response_headers=[_ETAG])
 async def change_memory(
     request: Http,
     memory_id: FromPath[str],
@@ -156,7 +164,7 @@ def memory_history(request: Http, memory_id: FromPath[str], diff: FromQuery[bool
     return HistoryAnswer(memory_id, found)
 
 
-@get("/v1/memory/{memory_id:str}/receipt", responses=ERRORS, sync_to_thread=True)
+@get("/v1/memory/{memory_id:str}/receipt", responses=ERRORS, response_headers=[_ETAG], sync_to_thread=True)
 def memory_receipt(request: Http, memory_id: FromPath[str]) -> Response[Written]:
     """How far the newest version has come: file, ledger, commit, keywords, vector."""
     found = versions.receipt(principal_of(request), gateway_of(request).parts, memory_id)

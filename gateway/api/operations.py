@@ -7,6 +7,7 @@ from typing import Any
 
 from litestar import MediaType, Request, Response, get, post
 from litestar.concurrency import sync_to_thread
+from litestar.openapi.datastructures import ResponseSpec
 from litestar.params import JSONBody
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
@@ -68,7 +69,10 @@ class RebuildStarted:
     generation: int
 
 
-@get("/v1/health", responses=ERRORS, sync_to_thread=True)
+_NOT_READY = ResponseSpec(Health, generate_examples=False, description="The first scan is not done yet")
+
+
+@get("/v1/health", responses=ERRORS | {503: _NOT_READY}, security=[{}, {"key": []}], sync_to_thread=True)
 def get_health(request: Http) -> Response[Health]:
     """Alive, and ready once the first scan is done (503 before). With a key: everything else."""
     parts = gateway_of(request).parts

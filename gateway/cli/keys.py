@@ -4,6 +4,8 @@
 # pyright: reportUnknownMemberType=false
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 import rich_click as click
@@ -12,7 +14,7 @@ from gateway.bootstrap import write_key
 from gateway.cli.console import data_dir_option, errors_in_words, out, settings_for
 from gateway.config import Settings
 from gateway.errors import NotFound
-from gateway.ledger import Ledger, keys
+from gateway.ledger import Ledger, Transaction, keys
 from gateway.services.records import text_time
 from gateway.vault.lock import DirectoryLock
 
@@ -29,15 +31,9 @@ def new(data_dir: Path | None, label: str) -> None:
     """Make an admin key, print it once, and put it into `admin.key`."""
     with errors_in_words():
         settings = settings_for(data_dir)
-        lock = DirectoryLock(settings.data_dir)
-        try:
-            ledger = Ledger.open(settings.ledger)
-            with ledger.write() as tx:
-                made, secret = keys.issue(tx, keys.NewKey(role="admin", label=label))
-                write_key(settings.admin_key_path, secret)
-            ledger.close()
-        finally:
-            lock.close()
+        with _writing(settings) as tx:
+            made, secret = keys.issue(tx, keys.NewKey(role="admin", label=label))
+            write_key(settings.admin_key_path, secret)
         out.print(f"{made.id}\n{secret}", markup=False)
 
 
@@ -58,18 +54,24 @@ def list_keys(data_dir: Path | None) -> None:
 def revoke(data_dir: Path | None, key_id: str) -> None:
     """End a key."""
     with errors_in_words():
-        settings = settings_for(data_dir)
-        lock = DirectoryLock(settings.data_dir)
-        try:
-            ledger = Ledger.open(settings.ledger)
-            with ledger.write() as tx:
-                ended = keys.revoke(tx, key_id)
-            ledger.close()
-        finally:
-            lock.close()
+        with _writing(settings_for(data_dir)) as tx:
+            ended = keys.revoke(tx, key_id)
         if not ended:
             raise NotFound(f"There is no live key {key_id!r}.", advice="`memory-gateway key list` shows them.")
         out.print(f"{key_id} is revoked", markup=False)
+
+
+@contextmanager
+def _writing(settings: Settings) -> Generator[Transaction]:
+    """A transaction on the ledger of a data directory that no server holds."""
+    lock = DirectoryLock(settings.data_dir)
+    try:
+        ledger = Ledger.open(settings.ledger)
+        with ledger.write() as tx:
+            yield tx
+        ledger.close()
+    finally:
+        lock.close()
 
 
 def _listed(settings: Settings) -> list[keys.ApiKey]:

@@ -49,6 +49,7 @@ class AuditFilter:
 
     actor_user_id: str | None = None
     action: str | None = None
+    actor_agent_id: str | None = None
     target_id: str | None = None
     namespace: str | None = None
     decision: str | None = None

@@ -26,11 +26,10 @@ def page(
         raise Invalid(f"`limit` lies between 1 and {most}.", field="limit")
     context = guard.identify(parts.ledger, principal, user_id=wanted.actor_user_id)
     if not principal.is_admin:
-        wanted = replace(wanted, actor_user_id=context.user_id)
+        wanted = replace(wanted, actor_user_id=context.user_id, actor_agent_id=principal.agent_id)
     parts.reads.flush()
     with parts.ledger.read() as tx:
-        found = audit.page(tx, wanted, limit=limit, before=before)
-    return [one for one in found if principal.agent_id in (None, one.entry.actor_agent_id)]
+        return audit.page(tx, wanted, limit=limit, before=before)
 
 
 def verify(principal: Principal, parts: Parts) -> int | None:

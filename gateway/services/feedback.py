@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from gateway.access import guard
 from gateway.access.principal import Principal
-from gateway.access.rules import NOWHERE
-from gateway.errors import NotFound
 from gateway.importer.parts import Parts
-from gateway.ledger import audit, feedback, registry
+from gateway.ledger import audit, feedback
+from gateway.services.lookup import find
 from gateway.services.requests import Feedback
 
 
@@ -20,14 +19,8 @@ def give(principal: Principal, parts: Parts, note_id: str, given: Feedback) -> N
     """
     asked = {"user_id": given.user_id, "agent_id": given.agent_id, "workspace_id": given.workspace_id}
     context = guard.identify(parts.ledger, principal, **asked)
-    missing = NotFound(f"There is no memory {note_id!r}.", field="memory_id")
-    with parts.ledger.read() as tx:
-        row = registry.note(tx, note_id)
-        resource = guard.resource_of(tx, row) if row is not None else NOWHERE
     action = "write" if principal.role == "reader" else "read"  # a judgement changes what others find
-    decision = guard.check(parts.ledger, context.principal, action, resource, missing)
-    if row is None:
-        raise missing
+    row, decision = find(context.principal, parts, note_id, action)
     with parts.ledger.write() as tx:
         feedback.give(
             tx,

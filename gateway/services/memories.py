@@ -13,18 +13,19 @@ from typing import Any
 from gateway.access import guard
 from gateway.access.guard import Context
 from gateway.access.principal import Principal
-from gateway.access.rules import NOWHERE, Action, Decision
+from gateway.access.rules import Decision
 from gateway.errors import BadNote, Invalid, NotAllowed, NotFound
 from gateway.importer.parts import Parts
 from gateway.importer.rows import HELD
 from gateway.importer.write import Order
-from gateway.ledger import idempotency, registry
+from gateway.ledger import feedback, idempotency, registry
 from gateway.ledger.idempotency import Claim, FirstAnswer
 from gateway.ledger.journal import Actor
 from gateway.ledger.registry import NoteFilter, NoteRow
 from gateway.notes.namespace import Namespace
 from gateway.services import versions
 from gateway.services.composition import changed_note
+from gateway.services.lookup import find, missing
 from gateway.services.namespaces import readable_namespaces
 from gateway.services.records import Deleted, MemoryRecord, Page, Written, content_of, record
 from gateway.services.requests import MemoryPatch, NewMemory, Precondition, namespace_for
@@ -80,7 +81,7 @@ def get(principal: Principal, parts: Parts, note_id: str) -> MemoryRecord:
         row, decision = find(principal, parts, note_id, "read")
         read = parts.files.read(row.path)
     if read is None or row.status == HELD:
-        raise _missing(note_id)
+        raise missing(note_id)
     target = {"target_id": row.note_id, "namespace": row.namespace}
     parts.reads.add(guard.entry(principal, "read", "memory", decision=decision, **target))
     return record(row, content_of(read.data))
@@ -131,7 +132,7 @@ def update(
         row, decision = _current(context.principal, parts, note_id)
         read = parts.files.read(row.path)
         if read is None:
-            raise _missing(note_id)
+            raise missing(note_id)
         precondition.check(row, lambda wanted: versions.explain_difference(parts, row, read.data, wanted))
         data = changed_note(read.data, patch, row, datetime.now(UTC))
         if data == read.data:
@@ -167,6 +168,8 @@ def delete(
         )
         order = Order("delete", row.note_id, row.path, row.etag, None, actor_of(context), entry, False)
         parts.writes.write(replace(order, claim=claim, answer=_deletion_answer))
+        with parts.ledger.write() as tx:
+            feedback.forget(tx, row.note_id)  # its comments may quote what was forgotten
     parts.wake()
     return Deleted(True, row.note_id, versions.deletion_receipt())
 
@@ -191,7 +194,7 @@ def check_owner(found: MemoryRecord, *, user_id: str | None, agent_id: str | Non
     """
     named = ((user_id, found.user_id), (agent_id, found.agent_id), (workspace_id, found.workspace_id))
     if any(asked is not None and owner is not None and asked != owner for asked, owner in named):
-        raise _missing(found.id)
+        raise missing(found.id)
 
 
 def visible(principal: Principal, parts: Parts, wanted: NoteFilter) -> NoteFilter:
@@ -212,22 +215,6 @@ def visible(principal: Principal, parts: Parts, wanted: NoteFilter) -> NoteFilte
     names = readable_namespaces(context)
     asked = names if wanted.namespaces is None else [name for name in wanted.namespaces if name in names]
     return replace(wanted, namespaces=tuple(asked), reader=(context.user_id, context.principal.agent_id))
-
-
-def find(principal: Principal, parts: Parts, note_id: str, action: Action) -> tuple[NoteRow, Decision]:
-    """The registry row of a memory that the principal may read or write.
-
-    Raises:
-        NotFound: there is none, or none for this principal.
-        NotAllowed: the role may never do this.
-    """
-    with parts.ledger.read() as tx:
-        row = registry.note(tx, note_id)
-        resource = guard.resource_of(tx, row) if row is not None else NOWHERE
-    decision = guard.check(parts.ledger, principal, action, resource, _missing(note_id))
-    if row is None:
-        raise _missing(note_id)
-    return row, decision
 
 
 def _current(principal: Principal, parts: Parts, note_id: str) -> tuple[NoteRow, Decision]:
@@ -299,10 +286,6 @@ def actor_of(context: Context) -> Actor:
 
 def _no_namespace(namespace: Namespace) -> NotFound:
     return NotFound(f"There is no namespace {str(namespace)!r}.", field="namespace")
-
-
-def _missing(note_id: str) -> NotFound:
-    return NotFound(f"There is no memory {note_id!r}.", field="memory_id")
 
 
 def _encoded(row: NoteRow) -> str:

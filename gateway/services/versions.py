@@ -5,16 +5,14 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from gateway.access import guard
 from gateway.access.principal import Principal
-from gateway.access.rules import NOWHERE
-from gateway.errors import NotFound
 from gateway.importer.parts import Parts
 from gateway.importer.rows import HELD
 from gateway.ledger import journal, registry
 from gateway.ledger.journal import Version
 from gateway.ledger.registry import NoteRow
 from gateway.services.composition import difference
+from gateway.services.lookup import find
 from gateway.services.records import DONE, PENDING, Receipt, Written, text_time
 from gateway.services.requests import Precondition
 
@@ -40,23 +38,7 @@ def receipt(principal: Principal, parts: Parts, note_id: str) -> Written:
     Raises:
         NotFound: there is no such memory.
     """
-    return written(parts, readable(principal, parts, note_id))
-
-
-def readable(principal: Principal, parts: Parts, note_id: str) -> NoteRow:
-    """The registry row of a memory that the principal may read.
-
-    Raises:
-        NotFound: there is none, or none for this principal.
-    """
-    missing = NotFound(f"There is no memory {note_id!r}.", field="memory_id")
-    with parts.ledger.read() as tx:
-        row = registry.note(tx, note_id)
-        resource = guard.resource_of(tx, row) if row is not None else NOWHERE
-    guard.check(parts.ledger, principal, "read", resource, missing)
-    if row is None:
-        raise missing
-    return row
+    return written(parts, find(principal, parts, note_id, "read")[0])
 
 
 def written(parts: Parts, row: NoteRow, *, duplicate: bool = False) -> Written:
@@ -91,7 +73,7 @@ def history(principal: Principal, parts: Parts, note_id: str, *, with_diff: bool
         known = journal.history(tx, note_id)
         row = registry.note(tx, note_id)
     if row is not None or not known or not principal.is_admin:  # of a deleted memory nobody can tell whose it was
-        row = readable(principal, parts, note_id)
+        row, _ = find(principal, parts, note_id, "read")
     records = [_record(version) for version in known]
     if row is not None:
         records += _before_the_ledger(parts, row, {version.sha for version in known if version.sha})

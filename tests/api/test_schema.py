@@ -13,10 +13,14 @@ import hypothesis
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase
+from schemathesis.specs.openapi import checks
 
 from tests.servers import call, must, people, served
 
 NIGHTLY = os.environ.get("MEMORY_GATEWAY_NIGHTLY") == "1"
+# What a schema cannot say may still be refused with 400: reserved ids, a namespace that contradicts the ids, an end in
+# the past. That nothing but 400 comes of it is checked all the same.
+BEYOND_SCHEMAS = [checks.positive_data_acceptance]
 API_GUIDE = Path(__file__).resolve().parents[2] / "docs" / "api.md"
 EXAMPLES = 400 if NIGHTLY else 15
 
@@ -54,12 +58,13 @@ def test_every_answer_is_documented(fuzzed, api, route):
     )
     @hypothesis.given(case=api[path][method].as_strategy())
     def check(case):
-        case.call_and_validate(headers={"Authorization": f"Bearer {fuzzed.key}"}, timeout=30)
+        headers = {"Authorization": f"Bearer {fuzzed.key}"}
+        case.call_and_validate(headers=headers, timeout=30, excluded_checks=BEYOND_SCHEMAS)
 
     check()
 
 
-ODD = ["%00", "a%00b", "%ff", "%2e%2e", "%2F", "x" * 5_000, "%F0%9F%98%80", "%ED%A0%80", "-", "%20", "%0a", "CON"]
+ODD = ["%00", "a%00b", "%ff", "%2e%2e", "a%2Fb", "x" * 5_000, "%F0%9F%98%80", "%ED%A0%80", "-", "%20", "%0a", "CON"]
 PATHS = [
     "/v1/memory/{}",
     "/v1/memory/{}/history",

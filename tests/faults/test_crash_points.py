@@ -1,4 +1,3 @@
-import os
 import subprocess
 import sys
 from collections import Counter
@@ -14,6 +13,7 @@ from gateway.services.check import check
 from tests.faults import orders
 from tests.faults.dying import DIED, POINTS
 from tests.importer.same_state import settle, state
+from tests.nightly import NIGHTLY
 
 ROOT = Path(__file__).parents[2]
 
@@ -61,7 +61,6 @@ def assert_whole(data_dir: Path, op: str) -> None:
     assert check(settings, patient=False).findings == []
 
 
-NIGHTLY = os.environ.get("MEMORY_GATEWAY_NIGHTLY") == "1"
 OPS = ["create", "update", "delete"]
 # A child process takes a second or more: by day, every point for an update, and the telling ones for the others.
 TELLING = ["after the intent", "after the exchange", "while settling"]

@@ -17,8 +17,8 @@ import pytest
 
 from gateway.config import load_settings
 from gateway.services.check import check
+from tests.nightly import NIGHTLY
 
-NIGHTLY = os.environ.get("MEMORY_GATEWAY_NIGHTLY") == "1"
 WRITES, KILLS = (2_000, 150) if NIGHTLY else (200, 15)
 COMMAND = [sys.executable, "-c", "from gateway.cli import main; main()"]
 

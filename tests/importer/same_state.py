@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from gateway.bootstrap import Gateway, open_gateway
 from gateway.config import load_settings
+from gateway.importer import problems_note
 from gateway.ledger import problems, registry
 from gateway.notes.text import etag_of
 from gateway.vault.scan import walk
@@ -74,6 +75,6 @@ def problem_kinds(gateway: Gateway) -> set[tuple[str, str]]:
 
 
 def disk(gateway: Gateway) -> dict[str, str]:
-    """Hash of every note that is in the vault, by path."""
+    """Hash of every note of a person's that is in the vault, by path."""
     root = gateway.parts.files.root
-    return {path: etag_of((root / path).read_bytes()) for path in walk(root).files}
+    return {path: etag_of((root / path).read_bytes()) for path in walk(root).files if path != problems_note.PATH}

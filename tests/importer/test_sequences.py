@@ -1,6 +1,5 @@
 """Random sequences of what people do to a vault: after each, the scan ends as a fresh import would."""
 
-import os
 import random
 import tempfile
 from pathlib import Path
@@ -11,8 +10,9 @@ from gateway.bootstrap import open_gateway
 from gateway.config import load_settings
 from tests.conftest import IMPATIENT
 from tests.importer.same_state import disk, fresh, problem_kinds, settle, state
+from tests.nightly import NIGHTLY
 
-RUNS = 500 if os.environ.get("MEMORY_GATEWAY_NIGHTLY") == "1" else 30
+RUNS = 500 if NIGHTLY else 30
 FOLDERS = ["Memories/LongTerm", "Memories/LongTerm/sub", "Users/tom/LongTerm", "Workspaces/lab/Shared", "Global"]
 
 

@@ -22,7 +22,7 @@ def configure(*, level: str = "info", shape: str = "console") -> None:
     """
     number = getattr(logging, level.upper())
     logging.basicConfig(stream=sys.stderr, level=number, format="%(message)s", force=True)
-    for noisy in ("httpx", "httpcore", "git", "watchfiles", "alembic", "uvicorn.access"):
+    for noisy in ("httpx", "httpcore", "git", "watchfiles", "alembic", "uvicorn.access", "mcp"):
         logging.getLogger(noisy).setLevel(max(number, logging.WARNING))
     renderer: Any = (
         structlog.processors.JSONRenderer(ensure_ascii=False)

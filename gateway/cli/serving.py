@@ -86,6 +86,9 @@ def _welcome(gateway: Gateway, settings: Settings, url: str) -> None:
     out.print("  Find it:")
     out.print(f"    curl -s {url}/v1/memory/search -H \"Authorization: Bearer $(cat '{settings.admin_key_path}')\" \\")
     out.print("      -H 'Content-Type: application/json' -d '{\"query\": \"tea\"}'")
+    agent_key = settings.data_dir / "agent.key"
+    if agent_key.exists():
+        out.print(f"  For an agent (REST, or MCP at {url}/mcp): the key in {agent_key}")
     out.print(f"  API documentation: {url}/schema\n  Stop: Ctrl-C\n")
     if gateway.parts.embedding_note:
         out.print(f"  {gateway.parts.embedding_note}")

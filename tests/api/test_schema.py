@@ -5,7 +5,7 @@ By day a few examples a route; with `MEMORY_GATEWAY_NIGHTLY=1` many.
 
 from __future__ import annotations
 
-import os
+
 import re
 from pathlib import Path
 
@@ -15,9 +15,10 @@ import schemathesis
 from hypothesis import HealthCheck, Phase
 from schemathesis.specs.openapi import checks
 
+from tests.nightly import NIGHTLY
 from tests.servers import call, must, people, served
 
-NIGHTLY = os.environ.get("MEMORY_GATEWAY_NIGHTLY") == "1"
+
 # What a schema cannot say may still be refused with 400: reserved ids, a namespace that contradicts the ids, an end in
 # the past. That nothing but 400 comes of it is checked all the same.
 BEYOND_SCHEMAS = [checks.positive_data_acceptance]

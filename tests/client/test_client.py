@@ -1,0 +1,188 @@
+"""Both clients against a real server: every method, lost answers, limits, conflicts."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import socket
+import time
+from pathlib import Path
+
+import anyio
+import httpx
+import pytest
+
+from gateway import client as clients
+from gateway.client import AsyncMemoryGateway, GatewayProblem, MemoryGateway
+from tests.client.proxy import losing_answers
+from tests.servers import key_for, served
+
+
+class Blocking:
+    """The asynchronous client, called as if it blocked, so that both run the same tests."""
+
+    def __init__(self, *arguments, **options) -> None:
+        self._given = arguments, options
+
+    def __enter__(self):
+        self._context = anyio.from_thread.start_blocking_portal()
+        self._portal = self._context.__enter__()
+        arguments, options = self._given
+        self._client = AsyncMemoryGateway(*arguments, **options)
+        assert self._portal.call(self._client.__aenter__) is self._client
+        return self
+
+    def __exit__(self, *raised):
+        self._portal.call(self._client.__aexit__, *raised)
+        self._context.__exit__(None, None, None)
+
+    def __getattr__(self, name):
+        return lambda *arguments, **options: self._portal.call(
+            lambda: getattr(self._client, name)(*arguments, **options)
+        )
+
+
+@pytest.fixture(params=[MemoryGateway, Blocking], ids=["blocking", "async"])
+def kind(request):
+    return request.param
+
+
+def test_every_method(gateway, hermes, kind):
+    mark = kind.__name__
+    with kind(gateway.url, hermes) as memory:
+        made = memory.remember(f"Tom keeps bees, said {mark}.", memory_type="fact", tags=["hobby"], importance=0.7)
+        assert made["namespace"] == "user/tom/long_term"
+        assert made["receipt"]["fts"] == "done"
+        assert [one["memory"]["id"] for one in memory.search(f"bees {mark}", limit=1)["results"]] == [made["id"]]
+        assert memory.search(f"bees {mark}", kinds=["preference"])["results"] == []
+        read = memory.get(made["id"])
+        assert read["importance"] == 0.7
+        assert read["etag"] == made["etag"]
+        changed = memory.change(made["id"], etag=made["etag"], content=f"Tom keeps ducks, said {mark}.", expires_at=None)
+        assert changed["version"] == 2
+        assert memory.get(made["id"])["content"].strip() == f"Tom keeps ducks, said {mark}."
+        memory.append_episode(f"s-{mark}", f"User: remember that the {mark} key hangs in the hall.", tags=["chat"])
+        done = memory.commit_session(f"s-{mark}", min_importance=0.5)
+        assert done["episodes"] == 1
+        assert len(done["promoted"]) == 1
+        assert memory.profile("tom")["user_id"] == "tom"
+        assert "user/tom/long_term" in {one["namespace"] for one in memory.namespaces()}
+        assert memory.judge(made["id"], "useful", "yes")["status"] == "ok"
+        assert memory.forget(made["id"], etag=changed["etag"])["deleted"] is True
+        with pytest.raises(GatewayProblem) as caught:
+            memory.get(made["id"])
+        assert caught.value.status == 404
+        assert caught.value.type == "urn:memory-gateway:problem:not-found"
+
+
+def test_ids_of_the_client_go_with_every_request(gateway, kind):
+    with kind(gateway.url, gateway.key, user_id="tom", agent_id="nanobot") as memory:
+        made = memory.remember(f"for Nanobot alone, {kind.__name__}", visibility="agent-only")
+        assert made["namespace"] == "agent/nanobot/memory"
+        assert memory.search("Nanobot alone")["total"] >= 1
+        assert memory.forget(made["id"], etag=made["etag"])["deleted"]
+
+
+def test_a_write_whose_answer_was_lost_is_done_once(gateway, hermes, kind):
+    """The connection drops after the request arrived: the retry carries the same key and gets the first answer."""
+    text = f"written once, {kind.__name__}"
+    with losing_answers(gateway.url, cuts=1) as proxy:
+        with kind(proxy.url, hermes) as memory:
+            made = memory.remember(text)
+        assert proxy.cuts == 0
+        assert proxy.connections == 2
+    assert made["version"] == 1
+    assert made["duplicate"] is False  # the first answer again, not a second write of the same text
+    assert [one["id"] for one in _listed(gateway) if one["content"].strip() == text] == [made["id"]]
+
+
+def test_a_change_whose_answer_was_lost_is_done_once(gateway, hermes, kind):
+    with losing_answers(gateway.url, cuts=0) as proxy, kind(proxy.url, hermes) as memory:
+        made = memory.remember(f"changed once, {kind.__name__}")
+        proxy.cuts = 2
+        changed = memory.change(made["id"], etag=made["etag"], summary="Changed")
+        assert proxy.cuts == 0
+        assert changed["version"] == 2
+        proxy.cuts = 1
+        assert memory.forget(made["id"], etag=changed["etag"])["deleted"]
+
+
+def test_a_read_is_tried_again_and_an_episode_is_not(gateway, hermes, kind):
+    with losing_answers(gateway.url, cuts=1) as proxy, kind(proxy.url, hermes) as memory:
+        assert memory.profile("tom")["user_id"] == "tom"
+        proxy.cuts = 1
+        assert "results" in memory.search("anything")
+        proxy.cuts = 1
+        with pytest.raises(httpx.TransportError):
+            memory.append_episode("lost", "said once")
+
+
+def test_it_gives_up_on_a_server_that_is_not_there(kind):
+    with socket.create_server(("127.0.0.1", 0)) as unused:
+        port = unused.getsockname()[1]
+    with kind(f"http://127.0.0.1:{port}", "mgk_x") as memory, pytest.raises(httpx.TransportError):
+        memory.namespaces()
+
+
+def test_a_conflict_carries_the_difference(gateway, hermes, kind):
+    with kind(gateway.url, hermes) as memory:
+        made = memory.remember(f"the first text, {kind.__name__}")
+        memory.change(made["id"], etag=made["etag"], content="the second text")
+        with pytest.raises(GatewayProblem) as caught:
+            memory.change(made["id"], etag=made["etag"], content="from an old reading")
+        problem = caught.value
+        assert problem.status == 409
+        assert "+the second text" in problem.document["diff"]
+        memory.change(made["id"], etag=problem.document["etag"], content="from the present reading")
+        assert memory.get(made["id"])["version"] == 3
+
+
+def test_a_wrong_key_is_a_problem(gateway, kind):
+    with kind(gateway.url, "mgk_wrong") as memory:
+        with pytest.raises(GatewayProblem) as caught:
+            memory.remember("x")
+        assert caught.value.status == 401
+
+
+def test_too_many_requests_are_waited_for(tmp_path, template, kind):
+    """A bucket of five, and one more each second: seven requests all succeed, and take their time."""
+    with served(tmp_path / "data", template, policy={"requests_per_minute": 60, "request_burst": 5}) as server:
+        key = key_for(server, "user", "owner")
+        with kind(server.url, key) as memory:
+            started = time.monotonic()
+            for _ in range(7):
+                memory.namespaces()
+            assert time.monotonic() - started > 1
+        answers = [_raw(server, key) for _ in range(7)]
+        refused = [answer for answer in answers if answer.status_code == 429]
+        assert refused
+        for answer in refused:
+            assert int(answer.headers["retry-after"]) >= 1
+            assert answer.json()["type"] == "urn:memory-gateway:problem:rate-limited"
+        assert server.http.get("/v1/namespaces").status_code == 200  # the bucket is the key's own
+
+
+def _raw(server, key: str) -> httpx.Response:
+    return server.http.get("/v1/namespaces", headers={"Authorization": f"Bearer {key}"})
+
+
+def test_both_clients_have_the_same_methods():
+    def signatures(of: type) -> dict:
+        names = {name for name in vars(of) if not name.startswith("_")}
+        return {name: inspect.signature(vars(of)[name]) for name in names}
+
+    assert signatures(MemoryGateway) == signatures(AsyncMemoryGateway)
+
+
+def test_the_client_needs_nothing_else_of_the_package():
+    """It can be copied into an agent: the standard library and httpx only."""
+    tree = ast.parse(Path(clients.__file__).read_text("utf-8"))
+    named = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    named |= {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    assert not {name for name in named if name.startswith("gateway")}
+
+
+def _listed(gateway) -> list[dict]:
+    answer = gateway.http.get("/v1/memory", params={"limit": 200, "namespace": "user/tom/long_term"}).json()
+    assert answer["next_cursor"] is None
+    return [gateway.http.get(f"/v1/memory/{one['id']}").json() for one in answer["memories"]]

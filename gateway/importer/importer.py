@@ -6,8 +6,9 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
+from gateway import log
 from gateway.config import Settings
-from gateway.errors import BadPath, Unavailable
+from gateway.errors import BadPath, GatewayError, Unavailable
 from gateway.importer.absence import AbsenceGuard
 from gateway.importer.apply import PERSON, Applied, Circumstances, apply, known_for, problem_row
 from gateway.importer.places import Places
@@ -24,6 +25,8 @@ from gateway.vault.scan import Snapshot, StatKey, walk
 
 _BATCH = 500
 _EMPTY_HOLD_MS = 10_000
+_FAILED_AGAIN_MS = 60_000
+_LOG = log.get("importer")
 _COMPANION_ROUNDS = 10
 _JUDGED_AGAIN = frozenset({"duplicate-id"})
 
@@ -244,8 +247,30 @@ class Importer:
         return False
 
     def _import(self, seen: Sequence[Observation], by: Circumstances, report: ImportReport) -> Applied:
-        if not seen:
+        """Import together; where that fails for a reason nobody foresaw, one by one, so that each can fail alone."""
+        try:
+            return self._import_together(seen, by, report) if seen else Applied()
+        except GatewayError:
+            raise
+        except Exception as error:
+            if len(seen) == 1:
+                self._not_imported(seen[0], error, report)
+            else:
+                for one in seen:
+                    report.add(self._import([one], by, report))
             return Applied()
+
+    def _not_imported(self, seen: Observation, error: Exception, report: ImportReport) -> None:
+        _LOG.exception("a note could not be taken in", path=seen.path)
+        message = f"The gateway failed to take this note in ({type(error).__name__}); the file is as it was."
+        problem = NoteProblem("not-imported", message, None, "Please report it; it is tried again every minute.")
+        namespace = str(seen.place.namespace) if seen.place else None
+        with self.ledger.write() as tx:
+            rows = [problem_row(seen.path, namespace, problem, now_ms())]
+            report.problems_changed |= problems.replace_problems(tx, {seen.path}, rows)
+        self.later[seen.path] = now_ms() + _FAILED_AGAIN_MS
+
+    def _import_together(self, seen: Sequence[Observation], by: Circumstances, report: ImportReport) -> Applied:
         with self.ledger.write() as tx:
             actions = plan(seen, self._known(tx, seen), gone=self._gone)
             for one in seen:

@@ -76,7 +76,9 @@ def test_a_key_ends_by_itself(house):
     key = key_for(house, "user", "tom", expires_at=soon)
     assert call(house, "GET", "/v1/users", key).status_code == 200
     eventually(lambda: call(house, "GET", "/v1/users", key).status_code == 401, 5)
-    past = call(house, "POST", "/v1/keys", json={"role": "user", "user_id": "tom", "expires_at": "2020-01-01T00:00:00Z"})
+    past = call(
+        house, "POST", "/v1/keys", json={"role": "user", "user_id": "tom", "expires_at": "2020-01-01T00:00:00Z"}
+    )
     assert past.status_code == 400
 
 
@@ -158,7 +160,9 @@ def test_a_disabled_agent_is_out_at_once(house, tom):
     key = key_for(house, "agent", "tom", "idle")
     must(house, "PATCH", "/v1/agents/idle", tom, json={"status": "disabled"})
     assert call(house, "GET", "/v1/agents", key).status_code == 401
-    assert call(house, "POST", "/v1/keys", json={"role": "agent", "user_id": "tom", "agent_id": "idle"}).status_code == 404
+    assert (
+        call(house, "POST", "/v1/keys", json={"role": "agent", "user_id": "tom", "agent_id": "idle"}).status_code == 404
+    )
 
 
 # Workspaces
@@ -170,7 +174,9 @@ def test_workspaces_are_made_changed_and_removed(house, tom, ann):
     assert made["member_user_ids"] == ["tom", "ann"]
     assert (house.vault / "Workspaces/boat/Shared").is_dir()
     assert call(house, "POST", "/v1/workspaces", ann, json={"workspace_id": "boat"}).status_code == 409
-    assert call(house, "PATCH", "/v1/workspaces/boat", ann, json={"name": "x"}).status_code == 403  # a member, not its owner
+    assert (
+        call(house, "PATCH", "/v1/workspaces/boat", ann, json={"name": "x"}).status_code == 403
+    )  # a member, not its owner
     unknown = call(house, "PATCH", "/v1/workspaces/boat", tom, json={"member_user_ids": ["nobody"]})
     assert unknown.status_code == 400
     kept = must(house, "PATCH", "/v1/workspaces/boat", tom, json={"member_user_ids": ["ann"], "name": "Boat"})

@@ -5,7 +5,6 @@ By day a few examples a route; with `MEMORY_GATEWAY_NIGHTLY=1` many.
 
 from __future__ import annotations
 
-
 import re
 from pathlib import Path
 
@@ -17,7 +16,6 @@ from schemathesis.specs.openapi import checks
 
 from tests.nightly import NIGHTLY
 from tests.servers import call, must, people, served
-
 
 # What a schema cannot say may still be refused with 400: reserved ids, a namespace that contradicts the ids, an end in
 # the past. That nothing but 400 comes of it is checked all the same.

@@ -200,7 +200,12 @@ def test_another_agent_of_the_same_user_does_not_see_it(plain, hermes):
     nanobot = key_for(plain, "agent", "tom", "nanobot")
     assert call(plain, "GET", "/v1/sessions/hers", nanobot).status_code == 404
     assert call(plain, "GET", "/v1/sessions/hers", key_for(plain, "user", "tom")).status_code == 200
-    assert call(plain, "POST", "/v1/episodes", key_for(plain, "reader", "tom"), json={"session_id": "hers", "content": "x"}).status_code == 403
+    assert (
+        call(
+            plain, "POST", "/v1/episodes", key_for(plain, "reader", "tom"), json={"session_id": "hers", "content": "x"}
+        ).status_code
+        == 403
+    )
 
 
 def test_episodes_come_in_pages(plain, hermes):

@@ -1,7 +1,7 @@
 """Many clients at once against `memory-gateway serve`: `python -m tests.bench.load [--clients 32] [--seconds 60]`.
 
-70 % searches, 20 % writes, 10 % reads, changes and deletions. Afterwards every acknowledged write must be readable as it
-was acknowledged, every deletion must be gone, and every acknowledged request must have its audit entry.
+70 % searches, 20 % writes, 10 % reads, changes and deletions. Afterwards every acknowledged write must be readable as
+it was acknowledged, every deletion must be gone, and every acknowledged request must have its audit entry.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ import httpx
 
 from tests.bench.ingest import WORDS
 from tests.journeys.running import Server, serving
-
 
 
 @dataclass
@@ -184,7 +183,8 @@ def report(record: Record, seconds: float) -> None:
     for kind, took in sorted(record.took.items()):
         cuts = statistics.quantiles(took, n=20) if len(took) > 1 else took * 19
         p50, p95 = cuts[9] * 1000, cuts[18] * 1000
-        print(f"| {kind} | {len(took):,} | {len(took) / seconds:,.1f} | {p50:,.0f} | {p95:,.0f} | {max(took) * 1000:,.0f} |")
+        rate, longest = len(took) / seconds, max(took) * 1000
+        print(f"| {kind} | {len(took):,} | {rate:,.1f} | {p50:,.0f} | {p95:,.0f} | {longest:,.0f} |")
     print(f"errors: {dict(record.errors) or 'none'}")
 
 

@@ -58,7 +58,9 @@ def test_every_method(gateway, hermes, kind):
         read = memory.get(made["id"])
         assert read["importance"] == 0.7
         assert read["etag"] == made["etag"]
-        changed = memory.change(made["id"], etag=made["etag"], content=f"Tom keeps ducks, said {mark}.", expires_at=None)
+        changed = memory.change(
+            made["id"], etag=made["etag"], content=f"Tom keeps ducks, said {mark}.", expires_at=None
+        )
         assert changed["version"] == 2
         assert memory.get(made["id"])["content"].strip() == f"Tom keeps ducks, said {mark}."
         memory.append_episode(f"s-{mark}", f"User: remember that the {mark} key hangs in the hall.", tags=["chat"])

@@ -129,7 +129,12 @@ def test_the_others_twin_is_not_there_by_id_either(crowd):
     for one, who in itertools.product(theirs, (ALPHA, GAMMA, ANN)):
         with pytest.raises(NotFound):
             memories.get(who, crowd.parts, one.memory.id)
-    for who, user_id, agent_id in ((ALPHA, "ann", None), (ALPHA, None, "beta"), (GAMMA, None, "delta"), (TOM, None, "beta")):
+    for who, user_id, agent_id in (
+        (ALPHA, "ann", None),
+        (ALPHA, None, "beta"),
+        (GAMMA, None, "delta"),
+        (TOM, None, "beta"),
+    ):
         with pytest.raises(NotFound):
             ask(crowd, who, query, user_id=user_id, agent_id=agent_id)
 

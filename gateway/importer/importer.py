@@ -41,6 +41,7 @@ class ImportReport:
     paused: int = 0
     changed_ids: list[str] = field(default_factory=lambda: [])
     problems_changed: bool = False
+    own: bool = False
 
     def add(self, done: Applied) -> None:
         """Count what one batch did."""
@@ -160,7 +161,7 @@ class Importer:
                 done = apply(tx, own, by)
                 settle(tx, dict(known.at_path), registry.notes_by_path(tx, [one.path for one in seen]))
             self._remember(seen, done)
-        report = ImportReport()
+        report = ImportReport(own=True)
         report.add(done)
         self._follow_up(report)
         return done

@@ -51,6 +51,8 @@ class IndexFeed:
         self._skipped: dict[str, float] = {}
         self._round = threading.Lock()
         self.changed = threading.Condition()
+        # Set when somebody waits for what was written: otherwise a moment's writes are gathered into one.
+        self.hurry = threading.Event()
         self.embedding_error: str | None = None
 
     def feed(self) -> int:
@@ -70,6 +72,7 @@ class IndexFeed:
     def wait_searchable(self, note_id: str, seconds: float, *, vectors: bool = False) -> bool:
         """Wait until the newest text of a note can be found. Returns whether it can."""
         deadline = time.monotonic() + seconds
+        self.hurry.set()
         with self.changed:
             while True:
                 with self._ledger.read() as tx:

@@ -20,6 +20,7 @@ from gateway.ledger.database import now_ms
 _LOG = log.get("workers")
 _UPKEEP_SECONDS = 30.0
 _IDLE_SECONDS = 1.0
+_GATHER_SECONDS = 0.15
 
 
 class Worker:
@@ -112,6 +113,8 @@ class Workers:
 
     def _on_change(self, report: ImportReport) -> None:
         self._problems_changed |= report.problems_changed
+        if not report.own:  # a person's save is indexed at once; own writes are gathered, unless somebody waits
+            self._parts.feed.hurry.set()
         self._index.wake()
 
     def _import_interval(self) -> float:
@@ -150,6 +153,8 @@ class Workers:
 
     def _index_step(self) -> None:
         feed = self._parts.feed
+        feed.hurry.wait(_GATHER_SECONDS)
+        feed.hurry.clear()
         if feed.feed():
             self._embed.wake()
         if feed.needs_optimise():

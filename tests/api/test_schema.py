@@ -117,6 +117,16 @@ def test_huge_numbers_in_bodies_are_refused(fuzzed):
         assert call(fuzzed, "POST", "/v1/memory/search", json={"query": "x", field: 10**30}).status_code == 400
 
 
+@pytest.mark.parametrize("at", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-12:00"])
+def test_times_that_utc_does_not_have_are_refused(fuzzed, at):
+    for path, body in (
+        ("/v1/keys", {"role": "admin"}),
+        ("/v1/memory", {"content": "x"}),
+        ("/v1/sessions", {}),
+    ):
+        assert call(fuzzed, "POST", path, json=body | {"expires_at": at}).status_code == 400
+
+
 def test_the_document_names_both_answers_to_a_write_and_the_503_of_health(fuzzed):
     paths = must(fuzzed, "GET", "/schema/openapi.json")["paths"]
     assert {"200", "201"} <= set(paths["/v1/memory"]["post"]["responses"])

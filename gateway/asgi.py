@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import os
 import signal
 import socket
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from pathlib import Path
-from typing import Any
 
 import uvicorn
 from litestar import Litestar
@@ -18,8 +14,7 @@ from gateway.api.app import create_app
 from gateway.bootstrap import Gateway
 from gateway.errors import BadSettings
 from gateway.mcp.http import MountedMcp
-
-ADDRESS_FILE = "server.json"
+from gateway.vault.lock import forget_address, write_address
 
 
 def build(gateway: Gateway) -> Litestar:
@@ -49,7 +44,7 @@ def serve(gateway: Gateway, *, ready: Callable[[str], None]) -> None:
     settings = gateway.parts.settings
     listener = _listen(settings.host, settings.port)
     url = _url(listener)
-    _write_address(settings.data_dir / ADDRESS_FILE, url)
+    write_address(settings.data_dir, url)
     config = uvicorn.Config(
         build(gateway),
         log_config=None,
@@ -65,18 +60,8 @@ def serve(gateway: Gateway, *, ready: Callable[[str], None]) -> None:
         ready(url)
         uvicorn.Server(config).run(sockets=[listener])
     finally:
-        (settings.data_dir / ADDRESS_FILE).unlink(missing_ok=True)
+        forget_address(settings.data_dir)
         listener.close()
-
-
-def running_at(data_dir: Path) -> str | None:
-    """The base URL of the server that holds a data directory, as it wrote it down."""
-    try:
-        found: Any = json.loads((data_dir / ADDRESS_FILE).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    address: Any = found.get("url") if isinstance(found, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-    return address if isinstance(address, str) else None
 
 
 def _listen(host: str, port: int) -> socket.socket:
@@ -101,9 +86,3 @@ def _url(listener: socket.socket) -> str:
     host, port = listener.getsockname()[:2]
     shown = "127.0.0.1" if host in ("0.0.0.0", "::") else host  # noqa: S104 - compared, not listened on
     return f"http://[{shown}]:{port}" if ":" in shown else f"http://{shown}:{port}"
-
-
-def _write_address(path: Path, url: str) -> None:
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(fd, "w", encoding="utf-8") as file:
-        json.dump({"url": url, "pid": os.getpid()}, file)

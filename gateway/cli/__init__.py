@@ -4,38 +4,56 @@
 # pyright: reportUnknownMemberType=false
 from __future__ import annotations
 
+import importlib
 import sys
+from typing import Any
 
 import rich_click as click
 
 from gateway import __version__
-from gateway.cli import auditing, backups, checking, importing, keys, mcp, searching, serving
 from gateway.cli.console import errors_in_words
 
 click.rich_click.TEXT_MARKUP = "markdown"
 
+# Where each command is. A module is imported when its command is used: `mcp` must not wait for LanceDB.
+_COMMANDS = {
+    "init": "serving:init",
+    "serve": "serving:serve",
+    "doctor": "serving:doctor",
+    "import": "importing:import_command",
+    "rebuild": "checking:rebuild",
+    "check": "checking:check",
+    "search": "searching:search",
+    "key": "keys:key",
+    "audit": "auditing:audit",
+    "mcp": "mcp:mcp",
+    "backup": "backups:backup",
+    "restore": "backups:restore",
+}
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+
+class LazyCommands(click.RichGroup):
+    """A group whose commands are imported when they are asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All names."""
+        del ctx
+        return sorted(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of a name."""
+        del ctx
+        if cmd_name not in _COMMANDS:
+            return None
+        module, _, attribute = _COMMANDS[cmd_name].partition(":")
+        found: Any = getattr(importlib.import_module(f"gateway.cli.{module}"), attribute)
+        return found
+
+
+@click.group(cls=LazyCommands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="memory-gateway")
 def cli() -> None:
     """One long-term memory for many agents and people, kept as Markdown in an Obsidian vault."""
-
-
-for command in (
-    serving.init,
-    serving.serve,
-    serving.doctor,
-    importing.import_command,
-    checking.rebuild,
-    checking.check,
-    searching.search,
-    keys.key,
-    auditing.audit,
-    mcp.mcp,
-    backups.backup,
-    backups.restore,
-):
-    cli.add_command(command)
 
 
 def main() -> None:

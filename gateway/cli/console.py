@@ -15,11 +15,9 @@ import rich_click as click
 from rich.console import Console
 
 from gateway import log
-from gateway.asgi import running_at
 from gateway.config import Settings, load_settings
 from gateway.errors import Busy, GatewayError, Unavailable
-from gateway.ledger import Ledger, meta
-from gateway.vault.lock import is_locked
+from gateway.vault.lock import is_locked, running_at
 
 out = Console(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
@@ -49,6 +47,8 @@ def with_known_vault(settings: Settings) -> Settings:
     file = settings.data_dir / "ledger.db"
     if settings.vault_path is not None or settings.ledger_url is not None or not file.is_file():
         return settings
+    from gateway.ledger import Ledger, meta  # late: a command that only talks to a server needs no database
+
     ledger = Ledger(settings.ledger, read_only=True)
     try:
         with ledger.read() as tx:

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import rich_click as click
 
-from gateway.asgi import running_at
-from gateway.cli.console import data_dir_option, errors_in_words, settings_for
+from gateway.cli.console import data_dir_option, errors_in_words
+from gateway.config import load_settings
 from gateway.errors import BadSettings, Unavailable
+from gateway.vault.lock import running_at
 
 
 @click.command()
@@ -29,7 +30,7 @@ def mcp(data_dir: Path | None, url: str | None, key_file: Path | None) -> None:
 
     with errors_in_words():
         key = os.environ.pop("MEMORY_GATEWAY_KEY", None)
-        settings = settings_for(data_dir)
+        settings = load_settings(data_dir=data_dir)
         address = url or running_at(settings.data_dir)
         if address is None:
             raise Unavailable("No gateway is running.", advice="Start `memory-gateway serve`, or name one with --url.")

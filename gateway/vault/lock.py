@@ -1,12 +1,16 @@
-"""Exactly one process writes a data directory: an flock, which dies with its process, not a PID file."""
+"""Exactly one process writes a data directory: an flock, which dies with its process, and the address it wrote down."""
 
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 from pathlib import Path
+from typing import Any
 
 from gateway.errors import Busy
+
+ADDRESS_FILE = "server.json"
 
 
 class DirectoryLock:
@@ -48,3 +52,25 @@ def is_locked(folder: Path) -> bool:
     finally:
         os.close(fd)
     return False
+
+
+def write_address(folder: Path, url: str) -> None:
+    """Write down where the server on a data directory is reached, readable by its user only."""
+    fd = os.open(folder / ADDRESS_FILE, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(fd, "w", encoding="utf-8") as file:
+        json.dump({"url": url, "pid": os.getpid()}, file)
+
+
+def forget_address(folder: Path) -> None:
+    """The server has stopped."""
+    (folder / ADDRESS_FILE).unlink(missing_ok=True)
+
+
+def running_at(folder: Path) -> str | None:
+    """The base URL of the server that holds a data directory, as it wrote it down."""
+    try:
+        found: Any = json.loads((folder / ADDRESS_FILE).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    address: Any = found.get("url") if isinstance(found, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    return address if isinstance(address, str) else None

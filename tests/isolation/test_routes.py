@@ -294,7 +294,8 @@ def _check(world: World, principal: str, method: str, template: str, case: dict)
     where = f"{principal}: {method} {path} {case} -> {answer.status_code} {answer.text[:300]}"
     assert answer.status_code < 500, where
     if principal == "revoked" and template != "/v1/health":
-        assert answer.status_code == 401, where
+        # An id with a slash in it names no route at all, which says nothing about what exists.
+        assert answer.status_code == (404 if "%2F" in path else 401), where
     if fails or (method in ("PATCH", "DELETE") and other is not None):
         assert answer.status_code in (400, 401, 403, 404, 409, 428), where
     leaked = {token for token in TOKENS - ALLOWED[principal] if token in answer.text}

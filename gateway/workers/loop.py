@@ -21,6 +21,7 @@ _LOG = log.get("workers")
 _UPKEEP_SECONDS = 30.0
 _IDLE_SECONDS = 1.0
 _GATHER_SECONDS = 0.15
+_READS_SECONDS = 0.8  # entries about reads are written within a second
 
 
 class Worker:
@@ -81,7 +82,8 @@ class Workers:
         self._index = Worker("index", self._index_step, lambda: _IDLE_SECONDS)
         self._embed = Worker("embed", self._embed_step, lambda: 2.0)
         self._git = Worker("git", self._git_step, lambda: settings.git.batch_seconds)
-        self._all = [self._import, self._index, self._embed, self._git]
+        self._audit = Worker("audit", self._audit_step, lambda: _READS_SECONDS)
+        self._all = [self._import, self._index, self._embed, self._git, self._audit]
         parts.importer.on_change = self._on_change
         parts.wake = self._index.wake
         if settings.watch.enabled:
@@ -163,12 +165,14 @@ class Workers:
     def _embed_step(self) -> None:
         self._parts.feed.fill_vectors(keep_going=lambda: not self._stopping)
 
+    def _audit_step(self) -> None:
+        self._parts.reads.flush()
+
     def _git_step(self) -> None:
         parts = self._parts
         if self._problems_changed and parts.scanned.is_set():
             self._problems_changed = False
             self._problems_changed |= not problems_note.update(parts.importer)
-        parts.reads.flush()
         parts.committer.flush()
         if time.monotonic() >= self._next_upkeep:
             self._next_upkeep = time.monotonic() + _UPKEEP_SECONDS

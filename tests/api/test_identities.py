@@ -264,6 +264,8 @@ def test_everybody_sees_their_own_entries_and_administrators_all(house, tom, ann
 
 
 def test_the_audit_comes_in_pages_newest_first(house):
+    for number in range(21):
+        must(house, "POST", "/v1/users", json={"user_id": f"paged{number}"})
     seen, before = [], None
     for _ in range(1_000):
         page = must(house, "GET", "/v1/audit", params={"limit": 7, **({"before": before} if before else {})})

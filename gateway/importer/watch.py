@@ -100,7 +100,11 @@ class Watcher:
         listening_since: float | None = None
         looked_at = time.monotonic()
         for batch in changes:
-            self._deliver({path for _, path in batch})
+            touched = {path for _, path in batch}
+            self._deliver(touched)
+            if listening_since is not None and not touched.isdisjoint(map(str, watched)):
+                # A watched folder itself was deleted or replaced; one made anew may even have the same inode.
+                return
             if listening_since is None:
                 # Only now is it certain that the system listens: what came before may have been missed.
                 listening_since = time.time()

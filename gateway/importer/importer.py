@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from gateway import log
 from gateway.config import Settings
@@ -39,7 +39,6 @@ class ImportReport:
     held: int = 0
     deleted: int = 0
     paused: int = 0
-    changed_ids: list[str] = field(default_factory=lambda: [])
     problems_changed: bool = False
     own: bool = False
 
@@ -48,7 +47,6 @@ class ImportReport:
         self.put += len(done.put)
         self.held += len(done.held)
         self.deleted += len(done.deleted)
-        self.changed_ids += [row.note_id for row in done.put]
         self.problems_changed |= done.problems_changed
 
 

@@ -9,13 +9,11 @@ from pathlib import PurePosixPath
 from gateway.importer.places import Place
 from gateway.index.schema import IndexedNote
 from gateway.ledger.registry import NoteRow
-from gateway.notes.fields import MemoryFields, read_fields
+from gateway.notes.fields import VISIBILITY_WIDTH, MemoryFields, read_fields
 from gateway.notes.note import NoteProblem, ParsedNote, summary_of, title_of
 from gateway.notes.paths import path_key
 from gateway.notes.text import content_hash
 
-# How far a note's text may be seen; a note may narrow what its folder says, never widen it (design section 2, rule 1).
-_WIDTH = {"agent-only": 0, "private": 1, "workspace-shared": 2, "global": 3}
 DEFAULT_TYPE = "note"
 HELD = "held"
 
@@ -25,7 +23,7 @@ def visibility_at(place: Place, claimed: str | None) -> tuple[str, NoteProblem |
     given = place.namespace.default_visibility
     if claimed is None or claimed == given:
         return given, None
-    if _WIDTH[claimed] < _WIDTH[given]:
+    if VISIBILITY_WIDTH[claimed] < VISIBILITY_WIDTH[given]:
         return claimed, None
     message = f"The note claims to be `{claimed}`, but its folder is `{given}`."
     return given, NoteProblem(

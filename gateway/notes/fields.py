@@ -15,6 +15,8 @@ DEFAULT_IMPORTANCE: Final = 0.5
 DEFAULT_CONFIDENCE: Final = 1.0
 DEFAULT_STATUS: Final = "active"
 VISIBILITIES: Final = ("private", "agent-only", "workspace-shared", "global")
+# How far a memory is seen, from narrow to wide. A note may narrow what its folder says, never widen it.
+VISIBILITY_WIDTH: Final = {"agent-only": 0, "private": 1, "workspace-shared": 2, "global": 3}
 STATUSES: Final = ("active", "needs_review", "superseded", "deprecated", "archived", "rejected")
 TEXT_FIELDS: Final = (
     "type",

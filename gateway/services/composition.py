@@ -7,13 +7,13 @@ from datetime import datetime
 
 from gateway.errors import BadNote, Invalid
 from gateway.ledger.registry import NoteRow
+from gateway.notes.fields import VISIBILITY_WIDTH
 from gateway.notes.namespace import parse_namespace
 from gateway.notes.note import PropertyValue, parse
 from gateway.notes.patch import DELETE, Change, replace_body, set_properties
 from gateway.notes.template import time_text
 from gateway.services.requests import MemoryPatch
 
-_WIDTH = {"agent-only": 0, "private": 1, "workspace-shared": 2, "global": 3}
 _PROPERTY_OF = {"memory_type": "type", "expires_at": "expires"}
 _NO_PROPERTY = frozenset({"content", "version", "user_id", "agent_id", "workspace_id"})
 
@@ -80,7 +80,7 @@ def _changes(patch: MemoryPatch, row: NoteRow) -> dict[str, Change]:
 
 def _check_visibility(wanted: str, row: NoteRow) -> None:
     folder = parse_namespace(row.namespace).default_visibility
-    if _WIDTH[wanted] > _WIDTH[folder]:
+    if VISIBILITY_WIDTH[wanted] > VISIBILITY_WIDTH[folder]:
         raise Invalid(
             f"A note in {row.namespace} is `{folder}` and cannot be made `{wanted}` where it is.",
             field="visibility",

@@ -60,7 +60,7 @@ def create(principal: Principal, parts: Parts, new: NewSession) -> Session:
     """
     context = _context(principal, parts, new.user_id, new.agent_id, new.workspace_id)
     session_id = new.session_id or f"sess_{uuid.uuid4().hex[:24]}"
-    decision = _may(context, parts, "write", session_id)
+    decision = _may_write(context, parts, session_id)
     at = now_ms()
     added = Session(
         user_id=_user_of(context, parts),
@@ -118,7 +118,7 @@ def add_episode(principal: Principal, parts: Parts, new: NewEpisode) -> Episode:
         Invalid: there is no text in it.
     """
     context = _context(principal, parts, new.user_id, new.agent_id, new.workspace_id)
-    decision = _may(context, parts, "write", new.session_id)
+    decision = _may_write(context, parts, new.session_id)
     raw = ingest(RawMaterial(new.content, tuple(new.events), new.tags))
     try:
         session = owned(context, parts, new.session_id)
@@ -178,7 +178,7 @@ def commit_session(
     """
     context = _context(principal, parts, wanted.user_id, wanted.agent_id, wanted.workspace_id)
     session = owned(context, parts, session_id)
-    decision = _may(context, parts, "write", session_id)
+    decision = _may_write(context, parts, session_id)
     if session.kind != SUBAGENT:
         _extract_new(context, parts, session, wanted, model)
     promoted, held = _promote(context, parts, session, wanted, decision) if wanted.promote else ([], [])
@@ -304,10 +304,10 @@ def _resource(session: Session) -> Resource:
     return Resource(Namespace("session", session.id, "episodic"), None, session.user_id, session.agent_id)
 
 
-def _may(context: Context, parts: Parts, action: str, session_id: str) -> Decision:
+def _may_write(context: Context, parts: Parts, session_id: str) -> Decision:
     own = Resource(Namespace("session", session_id, "episodic"), None, _user_of(context, parts), context.agent_id)
     missing = NotFound(f"There is no session {session_id!r}.", field="session_id")
-    return guard.check(parts.ledger, context.principal, "write" if action == "write" else "read", own, missing)
+    return guard.check(parts.ledger, context.principal, "write", own, missing)
 
 
 def _audit(tx: audit.Transaction, context: Context, action: str, session_id: str, decision: Decision) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -75,7 +75,7 @@ def commit(parts: Parts, wanted: ToCommit, authority: Authority) -> Committed:
     data = _note(wanted, namespace, memory_id)
     if not wanted.explicit:
         _check_tombstones(parts, wanted.namespace, data)
-    entry = _named(authority.entry, memory_id)
+    entry = replace(authority.entry, target_id=memory_id)
     order = Order(
         op="create",
         note_id=memory_id,
@@ -129,11 +129,6 @@ def _check_tombstones(parts: Parts, namespace: str, data: bytes) -> None:
                 field="content",
                 advice="A user can write it again explicitly: source `manual`.",
             )
-
-
-def _named(entry: AuditEntry, memory_id: str) -> AuditEntry:
-    values = {name: getattr(entry, name) for name in AuditEntry.__slots__}
-    return AuditEntry(**values | {"target_id": memory_id})
 
 
 SKILL = Skill(

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from gateway import log
 from gateway.config import Settings
 from gateway.errors import GitTrouble
-from gateway.ledger import Ledger, journal, meta
+from gateway.ledger import Ledger, journal
 from gateway.ledger.database import now_ms
 from gateway.ledger.journal import Version
 from gateway.vault.history import Change, Commit, History
@@ -82,9 +82,6 @@ class Committer:
         done += [(version.key, None) for version in lost]
         with self._ledger.write() as tx:
             journal.mark_committed(tx, done)
-            head = self._history.head()
-            if head:
-                meta.put(tx, meta.LAST_HEAD, head)
 
     def _already_there(
         self, batch: Sequence[Version], bodies: dict[str, bytes]

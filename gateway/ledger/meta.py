@@ -10,7 +10,6 @@ from gateway.ledger.schema import meta
 INDEX_IDENTITY = "index.identity"
 INDEX_GENERATION = "index.generation"
 VAULT_ROOT = "vault.root"
-LAST_HEAD = "git.head"
 
 
 def get(tx: Transaction, key: str) -> str | None:

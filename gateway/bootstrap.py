@@ -29,7 +29,9 @@ from gateway.ledger.database import now_ms
 from gateway.ledger.keys import NewKey
 from gateway.llm import ChatModel
 from gateway.notes.namespace import STARTER_FOLDERS
+from gateway.skills import deciding, review_branches, review_queue
 from gateway.skills.retrieve_context import QueryVectors
+from gateway.skills.review_branches import ReviewBranches
 from gateway.starter import starter_vault
 from gateway.vault.files import VaultFiles
 from gateway.vault.history import COMMITTER, Change, Commit, History
@@ -50,6 +52,7 @@ class Gateway:
     workers: Workers
     rate_limit: RateLimit
     model: ChatModel | None
+    branches: ReviewBranches
     first_key: str | None
     _locks: list[DirectoryLock]
     _started: bool = False
@@ -65,6 +68,9 @@ class Gateway:
         self.parts.scanned.set()
         self.parts.feed.feed()
         problems_note.update(self.parts.importer)
+        self.parts.committer.flush(everything=True)
+        if self.branches.look():
+            self.parts.feed.feed()
         self.parts.committer.flush(everything=True)
 
     def close(self) -> None:
@@ -147,12 +153,18 @@ def _open(settings: Settings, embedder: Embedder | None, locks: list[DirectoryLo
         ReadBuffer(ledger),
         embedding_note=opened.note,
     )
+    importer.on_drafts = lambda paths, settled: review_queue.take_in(parts, paths, settled)
+    importer.attribute = lambda tx, actions, by: review_branches.attribute(
+        tx, actions, by, review_queue.decider_in_vault(parts, "git", "merged in git").entry
+    )
+    deciding.recover(parts)
     authenticator = Authenticator(ledger)
     first_key = _first_start(settings, ledger)
     limit = RateLimit(settings.policy.requests_per_minute, settings.policy.request_burst)
     model = ChatModel(settings.llm) if settings.llm.provider == "openai" else None
-    workers = Workers(parts, authenticator)
-    return Gateway(parts, authenticator, QueryVectors(), workers, limit, model, first_key, locks)
+    branches = ReviewBranches(parts)
+    workers = Workers(parts, authenticator, branches)
+    return Gateway(parts, authenticator, QueryVectors(), workers, limit, model, branches, first_key, locks)
 
 
 def _prepare_vault(root: Path, ledger: Ledger) -> list[str]:

@@ -145,6 +145,16 @@ class _Calls:
     def forget(self, memory_id: str, etag: str) -> _Call:
         return _Call("DELETE", f"/v1/memory/{memory_id}", headers=_write_headers(0, etag))
 
+    def told(self, memory_id: str, what: str) -> _Call:
+        return _Call("GET", f"/v1/memory/{memory_id}/{what}")
+
+    def diff(self, memory_id: str, start: str | int | None, end: str | int | None) -> _Call:
+        return _Call("GET", f"/v1/memory/{memory_id}/diff", query=_given(**{"from": start, "to": end}))
+
+    def revert(self, memory_id: str, to: str | int, etag: str, wait: float) -> _Call:
+        body = self._ids | {"to": str(to)}
+        return _Call("POST", f"/v1/memory/{memory_id}/revert", body, headers=_write_headers(wait, etag))
+
     def append(self, session_id: str, content: str, tags: Sequence[str]) -> _Call:
         body = self._ids | {"session_id": session_id, "content": content, "tags": list(tags)}
         return _Call("POST", "/v1/episodes", body)
@@ -243,6 +253,26 @@ class MemoryGateway:
         """Forget a memory that has this etag."""
         return self._send(self._calls.forget(memory_id, etag))
 
+    def history(self, memory_id: str) -> list[dict[str, Any]]:
+        """All versions of a memory, newest first."""
+        return self._send(self._calls.told(memory_id, "history"))["versions"]
+
+    def text_at(self, memory_id: str, commit: str | int) -> dict[str, Any]:
+        """What a memory said in a version, named by its commit or its number."""
+        return self._send(self._calls.told(memory_id, f"history/{commit}"))
+
+    def diff(self, memory_id: str, start: str | int | None = None, end: str | int | None = None) -> str:
+        """A unified diff of two versions; by default of the last two."""
+        return self._send(self._calls.diff(memory_id, start, end))["diff"]
+
+    def blame(self, memory_id: str) -> list[dict[str, Any]]:
+        """Who wrote which line of a memory, and when."""
+        return self._send(self._calls.told(memory_id, "blame"))["lines"]
+
+    def revert(self, memory_id: str, to: str | int, *, etag: str, wait: float = 5.0) -> Written:
+        """Make a memory that has this etag say again what it said in a version; all versions stay."""
+        return self._send(self._calls.revert(memory_id, to, etag, wait))
+
     def append_episode(self, session_id: str, content: str, *, tags: Sequence[str] = ()) -> dict[str, Any]:
         """Append to a session. Not retried: an episode has no key."""
         return self._send(self._calls.append(session_id, content, tags))
@@ -326,6 +356,26 @@ class AsyncMemoryGateway:
     async def forget(self, memory_id: str, *, etag: str) -> dict[str, Any]:
         """See `MemoryGateway.forget`."""
         return await self._send(self._calls.forget(memory_id, etag))
+
+    async def history(self, memory_id: str) -> list[dict[str, Any]]:
+        """See `MemoryGateway.history`."""
+        return (await self._send(self._calls.told(memory_id, "history")))["versions"]
+
+    async def text_at(self, memory_id: str, commit: str | int) -> dict[str, Any]:
+        """See `MemoryGateway.text_at`."""
+        return await self._send(self._calls.told(memory_id, f"history/{commit}"))
+
+    async def diff(self, memory_id: str, start: str | int | None = None, end: str | int | None = None) -> str:
+        """See `MemoryGateway.diff`."""
+        return (await self._send(self._calls.diff(memory_id, start, end)))["diff"]
+
+    async def blame(self, memory_id: str) -> list[dict[str, Any]]:
+        """See `MemoryGateway.blame`."""
+        return (await self._send(self._calls.told(memory_id, "blame")))["lines"]
+
+    async def revert(self, memory_id: str, to: str | int, *, etag: str, wait: float = 5.0) -> Written:
+        """See `MemoryGateway.revert`."""
+        return await self._send(self._calls.revert(memory_id, to, etag, wait))
 
     async def append_episode(self, session_id: str, content: str, *, tags: Sequence[str] = ()) -> dict[str, Any]:
         """See `MemoryGateway.append_episode`."""

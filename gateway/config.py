@@ -54,6 +54,30 @@ class GitSettings(Group):
     batch_notes: int = Field(100, ge=1, le=5000, description="At most this many notes in one batch of commits.")
     person_name: str = Field("Vault owner", description="Author of people's edits where git knows no user.name.")
     person_email: str = Field("owner@vault.local", description="E-mail of people's edits, likewise.")
+    remote: str | None = Field(None, description="Name of the git remote to fetch from and push to; none: no sync.")
+    remote_branch: str = Field("main", description="The branch of the remote that holds the vault.")
+    sync_seconds: float = Field(60.0, ge=1, description="Time between two syncs with the remote.")
+    sync_timeout_seconds: float = Field(60.0, ge=1, description="Deadline of one fetch or push.")
+    push: bool = Field(True, description="Push to the remote; otherwise only fetch and merge.")
+
+
+class ReviewSettings(Group):
+    """`[review]`"""
+
+    mode: Literal["files", "branch"] = Field(
+        "files", description="`branch`: each draft is also a git branch that a pull request can carry."
+    )
+    agents: Literal["strict", "light", "none"] = Field(
+        "strict",
+        description="What agents write that a person must accept: `strict` what they inferred and every change of a "
+        "person's memory, `light` only the latter, `none` only what reads like an instruction.",
+    )
+    users: Literal["strict", "light", "none"] = Field(
+        "light", description="Likewise for users: `strict` everything, `light` what reads like an instruction."
+    )
+    told_confidence: float = Field(
+        0.8, ge=0, le=1, description="An agent's `manual` memory is what its user told it, if it is at least this sure."
+    )
 
 
 class EmbeddingSettings(Group):
@@ -118,6 +142,17 @@ class PolicySettings(Group):
     deletion_guard_share: float = Field(0.1, gt=0, le=1, description="…and more than this share of a namespace.")
 
 
+class SecretSettings(Group):
+    """`[secrets]`"""
+
+    refuse: Literal["all", "none"] = Field(
+        "all", description="Texts with a secret are refused, episodes masked, notes held; `none` looks for nothing."
+    )
+    personal_data: Literal["refuse", "allow"] = Field(
+        "refuse", description="Whether numbers of identity cards, mobile phones and bank cards count as secrets."
+    )
+
+
 class Settings(BaseSettings):
     """All settings, frozen."""
 
@@ -141,11 +176,13 @@ class Settings(BaseSettings):
     log_format: Literal["console", "json"] = Field("console", description="Shape of log lines.")
     vault: VaultSettings = Field(default_factory=lambda: VaultSettings.model_validate({}))
     git: GitSettings = Field(default_factory=lambda: GitSettings.model_validate({}))
+    review: ReviewSettings = Field(default_factory=lambda: ReviewSettings.model_validate({}))
     embedding: EmbeddingSettings = Field(default_factory=lambda: EmbeddingSettings.model_validate({}))
     llm: LanguageModelSettings = Field(default_factory=lambda: LanguageModelSettings.model_validate({}))
     watch: WatchSettings = Field(default_factory=lambda: WatchSettings.model_validate({}))
     index: IndexSettings = Field(default_factory=lambda: IndexSettings.model_validate({}))
     policy: PolicySettings = Field(default_factory=lambda: PolicySettings.model_validate({}))
+    secrets: SecretSettings = Field(default_factory=lambda: SecretSettings.model_validate({}))
 
     @classmethod
     def settings_customise_sources(

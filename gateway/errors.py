@@ -82,6 +82,13 @@ class BadSettings(Invalid):
     title = "Wrong setting"
 
 
+class SecretFound(Invalid):
+    """A text holds a password, key, token or personal number; says which kind and where, never what it is."""
+
+    code = "secret-found"
+    title = "Secret found"
+
+
 class TooLarge(Invalid):
     """The body or note is over a documented limit."""
 
@@ -145,6 +152,27 @@ class Tombstoned(Conflict):
     title = "Forgotten"
 
 
+class AlreadyProposed(Conflict):
+    """There is an open draft of the same subject that cannot be brought up to date right now."""
+
+    code = "already-proposed"
+    title = "Already proposed"
+
+
+class AlreadyDecided(Conflict):
+    """The draft was accepted or rejected before."""
+
+    code = "already-decided"
+    title = "Already decided"
+
+
+class DraftStale(Conflict):
+    """The memory changed after the draft was made; the draft was brought up to date and must be read again."""
+
+    code = "draft-stale"
+    title = "Draft is stale"
+
+
 class IdempotencyMismatch(Conflict):
     """The same idempotency key came with another request."""
 
@@ -192,3 +220,10 @@ class GitTrouble(Unavailable):
 
     code = "git-trouble"
     title = "Git cannot be used right now"
+
+
+class RemoteRewritten(GitTrouble):
+    """The history of the git remote was rewritten; nothing is merged until a person says so."""
+
+    code = "remote-rewritten"
+    title = "The remote's history was rewritten"

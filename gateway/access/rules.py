@@ -9,7 +9,7 @@ from gateway.access.principal import Principal
 from gateway.ledger.agents import Workspace
 from gateway.notes.namespace import Namespace
 
-Action = Literal["read", "write", "operate"]
+Action = Literal["read", "write", "decide", "operate"]
 
 # What an agent may write directly. The fixed notes of a user are the user's own; directives are never an agent's.
 _AGENT_ROOMS = frozenset({"long_term", "memory", "experience", "shared", "episodic"})
@@ -63,12 +63,26 @@ def decide(principal: Principal, action: Action, resource: Resource) -> Decision
         return Decision(False, "readers do not write", role=True)
     if action == "write" and namespace.kind == "global":
         return Decision(False, "only administrators write what everybody reads", role=True)
+    if action == "decide":
+        return _may_decide(principal, namespace, resource)
     inside = _in_namespace(principal, namespace, resource)
     if not inside.allowed:
         return inside
     if action == "write" and principal.agent_id is not None and namespace.room not in _AGENT_ROOMS:
         return Decision(False, f"agents do not write {namespace.room}", role=True)
     return _by_visibility(principal, inside, resource)
+
+
+def _may_decide(principal: Principal, namespace: Namespace, resource: Resource) -> Decision:
+    """Drafts are decided by people: the user whose memory it is, a member of the workspace, the owner of the agent."""
+    if principal.agent_id is not None or principal.role in ("agent", "reader"):
+        return Decision(False, "only people decide drafts", role=True)
+    if namespace.kind == "global":
+        return Decision(False, "only administrators write what everybody reads", role=True)
+    if namespace.kind == "agent":
+        own = _same_user(principal, resource)
+        return Decision(own, "owner of the agent" if own else "another's agent")
+    return _in_namespace(principal, namespace, resource)
 
 
 def _in_namespace(principal: Principal, namespace: Namespace, resource: Resource) -> Decision:

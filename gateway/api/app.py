@@ -15,14 +15,22 @@ from litestar.openapi.spec import Components, SecurityScheme
 from litestar.static_files import create_static_files_router  # pyright: ignore[reportUnknownVariableType]
 
 from gateway import __version__
-from gateway.api import governance, identities, memories, operations, sessions
+from gateway.api import governance, history, identities, memories, operations, reviews, sessions
 from gateway.api.headers import HostGuard, authenticated
 from gateway.api.metrics import MeteredApp, Metrics
 from gateway.api.problems import HANDLERS
 from gateway.bootstrap import Gateway
 
 _ASSETS = "/schema-assets"
-_ROUTES = (memories.ROUTES, sessions.ROUTES, identities.ROUTES, governance.ROUTES, operations.ROUTES)
+_ROUTES = (
+    memories.ROUTES,
+    reviews.ROUTES,
+    history.ROUTES,
+    sessions.ROUTES,
+    identities.ROUTES,
+    governance.ROUTES,
+    operations.ROUTES,
+)
 
 
 def create_app(gateway: Gateway, *, mounts: Sequence[Any] = (), lifespan: Sequence[Any] = ()) -> Litestar:

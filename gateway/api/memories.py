@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 from litestar import Request, Response, delete, get, patch, post
@@ -18,9 +17,8 @@ from gateway.ledger.registry import NoteFilter
 from gateway.notes.namespace import parse_namespace
 from gateway.notes.paths import check_id
 from gateway.services import memories, search, versions
-from gateway.services.records import Deleted, MemoryRecord, Page, SearchAnswer, Written
+from gateway.services.records import Deleted, InReview, MemoryRecord, Page, SearchAnswer, Written
 from gateway.services.requests import MemoryPatch, NewMemory, Precondition, Search
-from gateway.services.versions import VersionRecord
 
 Http = Request[Any, Any, Any]
 IfMatch = Annotated[
@@ -36,18 +34,12 @@ Wait = Annotated[str | None, QueryParameter(name="wait", description="Seconds, o
 _ETAG = ResponseHeader(
     name="ETag", value='"8da1"', documentation_only=True, description="The note's etag, for `If-Match`."
 )
+Limit = Annotated[int, QueryParameter(ge=1)]
+IN_REVIEW = ResponseSpec(InReview, generate_examples=False, description="A draft waits for a person's decision")
 _SAME = ResponseSpec(Written, generate_examples=False, description="The same text is there already")
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryAnswer:
-    """The versions of a memory, newest first."""
-
-    id: str
-    versions: list[VersionRecord]
-
-
-@post("/v1/memory", responses=ERRORS | {200: _SAME}, status_code=201, response_headers=[_ETAG])
+@post("/v1/memory", responses=ERRORS | {200: _SAME, 202: IN_REVIEW}, status_code=201, response_headers=[_ETAG])
 async def create_memory(
     request: Http,
     data: JSONBody[NewMemory],
@@ -55,7 +47,7 @@ async def create_memory(
     idempotency_key: IdempotencyKey = None,
     wait: Wait = None,
 ) -> Response[Written]:
-    """Write a memory. 201 for a new one; 200 where the same text is there already."""
+    """Write a memory. 201 for a new one; 200 where the same text is there already; 202 where a person must decide."""
     del prefer, idempotency_key  # read from the request, named here for the documentation
     principal = principal_of(request)
     claim = await claim_of(request, principal)
@@ -63,7 +55,7 @@ async def create_memory(
     parts = gateway_of(request).parts
     done = await sync_to_thread(memories.create, principal, parts, data, claim=claim, wait=seconds)
     created = isinstance(done, Written) and not done.duplicate
-    return _written(done, 201 if created else 200, seconds)
+    return written(done, 201 if created else 200, seconds)
 
 
 @get("/v1/memory", responses=ERRORS, sync_to_thread=True)
@@ -77,7 +69,7 @@ def list_memories(
     memory_type: FromQuery[str | None] = None,
     status: FromQuery[str | None] = "active",
     tag: FromQuery[str | None] = None,
-    limit: Annotated[int, QueryParameter(ge=1)] = 50,
+    limit: Limit = 50,
     cursor: FromQuery[str | None] = None,
 ) -> Page:
     """A page of memories, last changed first. `status=any` lists all of them."""
@@ -114,7 +106,7 @@ def get_memory(
     return Response(found, headers={"ETag": f'"{found.etag}"'})
 
 
-@patch("/v1/memory/{memory_id:str}", responses=ERRORS, response_headers=[_ETAG])
+@patch("/v1/memory/{memory_id:str}", responses=ERRORS | {202: IN_REVIEW}, response_headers=[_ETAG])
 async def change_memory(
     request: Http,
     memory_id: FromPath[str],
@@ -135,10 +127,10 @@ async def change_memory(
     done = await sync_to_thread(
         memories.update, principal, gateway_of(request).parts, memory_id, data, precondition, claim=claim, wait=seconds
     )
-    return _written(done, 200, seconds)
+    return written(done, 200, seconds)
 
 
-@delete("/v1/memory/{memory_id:str}", responses=ERRORS, status_code=200)
+@delete("/v1/memory/{memory_id:str}", responses=ERRORS | {202: IN_REVIEW}, status_code=200)
 async def delete_memory(
     request: Http,
     memory_id: FromPath[str],
@@ -146,7 +138,7 @@ async def delete_memory(
     idempotency_key: IdempotencyKey = None,
     version: FromQuery[int | None] = None,
 ) -> Response[Deleted]:
-    """Forget a memory. Needs `If-Match` or `version`."""
+    """Forget a memory. Needs `If-Match` or `version`. 202 where an agent can only propose to retire it."""
     del idempotency_key
     principal = principal_of(request)
     precondition = Precondition.of(if_match, version)
@@ -154,14 +146,9 @@ async def delete_memory(
     done = await sync_to_thread(
         memories.delete, principal, gateway_of(request).parts, memory_id, precondition, claim=claim
     )
-    return _replayed(done) if isinstance(done, FirstAnswer) else Response(done)
-
-
-@get("/v1/memory/{memory_id:str}/history", responses=ERRORS, sync_to_thread=True)
-def memory_history(request: Http, memory_id: FromPath[str], diff: FromQuery[bool] = False) -> HistoryAnswer:
-    """All versions of a memory, newest first; with `diff=true` what each of them changed."""
-    found = versions.history(principal_of(request), gateway_of(request).parts, memory_id, with_diff=diff)
-    return HistoryAnswer(memory_id, found)
+    if isinstance(done, FirstAnswer):
+        return replayed(done)
+    return in_review(done) if isinstance(done, InReview) else Response(done)
 
 
 @get("/v1/memory/{memory_id:str}/receipt", responses=ERRORS, response_headers=[_ETAG], sync_to_thread=True)
@@ -178,9 +165,12 @@ def search_memories(request: Http, data: JSONBody[Search]) -> SearchAnswer:
     return search.search(principal_of(request), gateway.parts, gateway.query_vectors, data)
 
 
-def _written(done: Written | FirstAnswer, status: int, waited: float) -> Response[Any]:
+def written(done: Written | InReview | FirstAnswer, status: int, waited: float) -> Response[Any]:
+    """The answer to a write, or the first answer to a repeated one."""
     if isinstance(done, FirstAnswer):
-        return _replayed(done)
+        return replayed(done)
+    if isinstance(done, InReview):
+        return in_review(done)
     headers = {"ETag": f'"{done.etag}"'}
     if status == 201:
         headers["Location"] = f"/v1/memory/{done.id}"
@@ -189,7 +179,13 @@ def _written(done: Written | FirstAnswer, status: int, waited: float) -> Respons
     return Response(done, status_code=status, headers=headers)
 
 
-def _replayed(first: FirstAnswer) -> Response[Any]:
+def in_review(done: InReview) -> Response[Any]:
+    """The answer to a write that waits for a person (RFC 9110 section 15.3.3)."""
+    return Response(done, status_code=202, headers={"Location": f"/v1/reviews/{done.review.id}"})
+
+
+def replayed(first: FirstAnswer) -> Response[Any]:
+    """The first answer to a request that is repeated."""
     headers = {"Idempotent-Replayed": "true"}
     etag = first.answer.get("etag")
     if isinstance(etag, str):
@@ -203,7 +199,6 @@ ROUTES = [
     get_memory,
     change_memory,
     delete_memory,
-    memory_history,
     memory_receipt,
     search_memories,
 ]

@@ -16,11 +16,12 @@ from gateway.api.headers import gateway_of, principal_of
 from gateway.api.metrics import Metrics
 from gateway.api.problems import ERRORS
 from gateway.ledger.problems import ProblemRow
-from gateway.services import imports, rebuild, status
+from gateway.services import imports, rebuild, status, sync
 from gateway.services.imports import ImportOutcome
 from gateway.services.records import text_time
-from gateway.services.requests import ImportBatch
+from gateway.services.requests import ImportBatch, SyncRequest
 from gateway.services.status import Health
+from gateway.services.sync import SyncRecord
 
 Http = Request[Any, Any, Any]
 
@@ -110,6 +111,14 @@ async def start_rebuild(request: Http) -> RebuildStarted:
     return RebuildStarted(True, await sync_to_thread(lambda: parts.feed.index.generation))
 
 
+@post("/v1/sync", responses=ERRORS, status_code=200, sync_to_thread=True)
+def start_sync(request: Http, data: JSONBody[SyncRequest | None] = None) -> SyncRecord:
+    """Sync with the git remote now: fetch, merge, decide what was merged, push."""
+    gateway = gateway_of(request)
+    wanted = data or SyncRequest.model_validate({})
+    return sync.sync(principal_of(request), gateway.parts, gateway.branches, accept_rewrite=wanted.accept_rewrite)
+
+
 @get("/metrics", media_type=MediaType.TEXT, include_in_schema=False, sync_to_thread=True)
 def get_metrics(request: Http) -> Response[bytes]:
     """Prometheus metrics: sums only, no names."""
@@ -129,6 +138,7 @@ ROUTES = [
     confirm_deletions,
     import_notes,
     start_rebuild,
+    start_sync,
 ]
 # What answers without a key: sums and "alive", no names.
 OPEN_ROUTES = [get_health, get_metrics]

@@ -12,6 +12,7 @@ from litestar.openapi.datastructures import ResponseSpec
 
 from gateway import errors, log
 from gateway.errors import GatewayError
+from gateway.notes.secrets import mask
 
 MEDIA_TYPE = "application/problem+json"
 TYPE_PREFIX = "urn:memory-gateway:problem:"
@@ -20,6 +21,7 @@ _LOG = log.get("api")
 # The most special class first; a class not named here answers as its parent does.
 _STATUS: dict[type[GatewayError], int] = {
     errors.BadNote: 422,
+    errors.SecretFound: 422,
     errors.TooLarge: 413,
     errors.BadSettings: 500,
     errors.Invalid: 400,
@@ -29,6 +31,7 @@ _STATUS: dict[type[GatewayError], int] = {
     errors.RateLimited: 429,
     errors.Conflict: 409,
     errors.TooMuchGone: 409,
+    errors.RemoteRewritten: 409,
     errors.PreconditionRequired: 428,
     errors.Busy: 409,
     errors.Unavailable: 503,
@@ -129,6 +132,9 @@ def handle_unexpected(request: Request[Any, Any, Any], error: Exception) -> Resp
 
 
 def _answer(document: dict[str, Any], headers: dict[str, str]) -> Response[Any]:
+    document |= {"detail": mask(str(document["detail"])), "instance": mask(str(document["instance"]))}
+    for one in document.get("errors", ()):
+        one["message"] = mask(one["message"])
     given = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"} | headers
     return Response(document, status_code=document["status"], media_type=MEDIA_TYPE, headers=given)
 

@@ -17,6 +17,7 @@ from rich.console import Console
 from gateway import log
 from gateway.config import Settings, load_settings
 from gateway.errors import Busy, GatewayError, Unavailable
+from gateway.notes.secrets import mask
 from gateway.vault.lock import is_locked, running_at
 
 out = Console(highlight=False, soft_wrap=True)
@@ -38,7 +39,7 @@ def data_dir_option(function: _F) -> _F:
 def settings_for(data_dir: Path | None, **given: Any) -> Settings:
     """The settings, with logging set up as they say (warnings and errors only, except for the server)."""
     settings = with_known_vault(load_settings(data_dir=data_dir, **given))
-    log.configure(level="warning", shape=settings.log_format)
+    log.configure(level="warning", shape=settings.log_format, mask=mask)
     return settings
 
 

@@ -16,6 +16,7 @@ from gateway.cli.console import data_dir_option, errors_in_words, out, settings_
 from gateway.config import Settings, load_settings
 from gateway.errors import GatewayError
 from gateway.importer.places import Places
+from gateway.notes.secrets import mask
 from gateway.vault.git import Git
 from gateway.vault.lock import is_locked
 from gateway.vault.scan import walk
@@ -57,7 +58,7 @@ def serve(
     with errors_in_words():
         given = {"host": host, "port": port, "vault_path": vault_path, "log_level": log_level}
         settings = with_known_vault(load_settings(data_dir=data_dir, **given))
-        log.configure(level=settings.log_level, shape=settings.log_format)
+        log.configure(level=settings.log_level, shape=settings.log_format, mask=mask)
         gateway = open_gateway(settings)
         asgi.serve(gateway, ready=lambda url: _welcome(gateway, settings, url))
 

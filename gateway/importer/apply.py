@@ -32,6 +32,7 @@ class Circumstances:
         keep_for_git: whether the gateway commits them at all.
         may_return: whether a forgotten text may come back by this write (a user's explicit write; design section 8).
         entry: whom the audit names.
+        review_id: the accepted draft that the change comes from.
     """
 
     actor: Actor
@@ -40,6 +41,7 @@ class Circumstances:
     keep_for_git: bool = True
     may_return: bool = False
     entry: AuditEntry | None = None
+    review_id: str | None = None
 
 
 @dataclass(slots=True)
@@ -52,6 +54,15 @@ class Applied:
     moved: bool = False
     problems_changed: bool = False
     seen: dict[str, StatKey | None] = field(default_factory=lambda: {})
+
+    def add(self, other: Applied) -> None:
+        """What came of another plan in the same transaction."""
+        self.put += other.put
+        self.held += other.held
+        self.deleted += other.deleted
+        self.moved |= other.moved
+        self.problems_changed |= other.problems_changed
+        self.seen |= other.seen
 
 
 @dataclass(slots=True)
@@ -230,6 +241,7 @@ def _version(work: _Work, row: NoteRow, op: str, old_path: str | None, body: byt
         at=work.by.at,
         not_before=work.by.commit_after,
         state="pending" if kept else "skipped",
+        review_id=work.by.review_id,
     )
     work.versions.append((version, body if kept else None))
     if work.by.actor.kind == PERSON and version.version > 1:
@@ -282,9 +294,10 @@ def _unknown_owner(work: _Work, place: Place) -> NoteProblem | None:
 
 def _audit(work: _Work, action: str, row: NoteRow) -> None:
     who = work.by.entry
+    going_back = who is not None and who.action == "revert" and action == "update"
     work.audit.append(
         AuditEntry(
-            action=action,
+            action="revert" if going_back else action,
             target_type="memory",
             target_id=row.note_id,
             namespace=row.namespace,

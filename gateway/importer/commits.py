@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from gateway import log
 from gateway.config import Settings
 from gateway.errors import GitTrouble
-from gateway.ledger import Ledger, journal
+from gateway.ledger import Ledger, journal, reviews
 from gateway.ledger.database import now_ms
 from gateway.ledger.journal import Version
+from gateway.ledger.reviews import Review
 from gateway.vault.history import Change, Commit, History
 
 _LOG = log.get("git")
@@ -72,16 +73,23 @@ class Committer:
         done, left = self._already_there(batch, bodies)
         commits: list[Commit] = []
         groups = _groups([version for version in left if version.etag is None or version.etag in bodies])
+        drafts = self._drafts(left)
         for group in groups:
             changes = tuple(change for version in group for change in _changes(version, bodies))
             first = group[0]
-            commits.append(Commit(first.author_name, first.author_email, group[-1].at, _message(group), changes))
+            commits.append(
+                Commit(first.author_name, first.author_email, group[-1].at, _message(group, drafts), changes)
+            )
         for group, sha in zip(groups, self._history.commit(commits), strict=True):
             done += [(version.key, sha) for version in group]
         lost = [version for version in left if version.etag is not None and version.etag not in bodies]
         done += [(version.key, None) for version in lost]
         with self._ledger.write() as tx:
             journal.mark_committed(tx, done)
+
+    def _drafts(self, versions: Sequence[Version]) -> dict[str, Review]:
+        with self._ledger.read() as tx:
+            return reviews.by_id(tx, {version.review_id for version in versions if version.review_id})
 
     def _already_there(
         self, batch: Sequence[Version], bodies: dict[str, bytes]
@@ -104,23 +112,31 @@ class Committer:
         return done, left
 
 
+def review_trailers(draft: Review) -> list[str]:
+    """The trailers of a commit that comes of a draft: which, whose, on what evidence, accepted by whom."""
+    lines = [f"Review-Id: {draft.id}", f"Proposed-By: {draft.proposed_by}"]
+    lines += [f"Evidence: {one}" for one in draft.evidence]
+    return [*lines, f"Accepted-By: {draft.decided_by}"] if draft.status == reviews.ACCEPTED else lines
+
+
 def _groups(versions: Sequence[Version]) -> list[list[Version]]:
-    """Neighbours by one author share a commit, as long as no path would be written twice in it."""
+    """Neighbours by one author share a commit, as long as no path would be written twice in it; drafts stand apart."""
     groups: list[list[Version]] = []
     paths: set[str] = set()
     for version in versions:
         touched = {version.path, *([version.old_path] if version.old_path else [])}
         last = groups[-1][-1] if groups else None
-        same_author = last is not None and (last.author_name, last.author_email) == (
-            version.author_name,
-            version.author_email,
-        )
-        if not same_author or paths & touched:
+        together = last is not None and _company(last) == _company(version)
+        if not together or paths & touched:
             groups.append([])
             paths = set()
         groups[-1].append(version)
         paths |= touched
     return groups
+
+
+def _company(version: Version) -> tuple[str, str, bool]:
+    return version.author_name, version.author_email, version.note_id == version.review_id
 
 
 def _changes(version: Version, bodies: dict[str, bytes]) -> list[Change]:
@@ -132,7 +148,7 @@ def _changes(version: Version, bodies: dict[str, bytes]) -> list[Change]:
     return changes
 
 
-def _message(group: Sequence[Version]) -> str:
+def _message(group: Sequence[Version], drafts: Mapping[str, Review]) -> str:
     """A subject without note text, and trailers by which the ledger recognises its versions."""
     first = group[0]
     if len(group) == 1:
@@ -142,5 +158,9 @@ def _message(group: Sequence[Version]) -> str:
         subject = f"{_VERBS[first.op] if len(verbs) == 1 else 'Change'} {len(group)} memories"
     lines = [subject, "", f"Actor: {first.actor}"]
     for version in group:
-        lines += [f"Memory-Id: {version.note_id}", f"Memory-Version: {version.version}", f"Memory-Key: {version.key}"]
+        draft = drafts.get(version.review_id or "")
+        if version.note_id != version.review_id:
+            lines += [f"Memory-Id: {version.note_id}", f"Memory-Version: {version.version}"]
+        lines.append(f"Memory-Key: {version.key}")
+        lines += review_trailers(draft) if draft is not None else []
     return "\n".join(line.replace("\n", " ") if line else line for line in lines) + "\n"

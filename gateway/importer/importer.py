@@ -13,11 +13,13 @@ from gateway.importer.absence import AbsenceGuard
 from gateway.importer.apply import PERSON, Applied, Circumstances, apply, known_for, problem_row
 from gateway.importer.places import Places
 from gateway.importer.plan import Action, Known, Observation, Vanish, claim_of, plan
+from gateway.importer.screening import all_judged, held_under_other_rules, screened
 from gateway.ledger import Ledger, problems, registry
 from gateway.ledger.database import now_ms
 from gateway.ledger.journal import Actor
 from gateway.ledger.problems import ProblemRow
 from gateway.ledger.registry import NoteRow
+from gateway.notes.drafts import folder_of_draft
 from gateway.notes.note import NoteProblem, parse
 from gateway.vault.files import VaultFiles
 from gateway.vault.history import History
@@ -29,6 +31,9 @@ _FAILED_AGAIN_MS = 60_000
 _LOG = log.get("importer")
 _COMPANION_ROUNDS = 10
 _JUDGED_AGAIN = frozenset({"duplicate-id"})
+
+
+Attribute = Callable[[registry.Transaction, list[Action], Circumstances], list[tuple[list[Action], Circumstances]]]
 
 
 @dataclass(slots=True)
@@ -62,8 +67,13 @@ class Importer:
         self.lock = threading.RLock()
         self.seen: dict[str, StatKey] = {}
         self.later: dict[str, int] = {}
+        self._rules_settled = False
         self.absence = AbsenceGuard(files.root, history, settings)
         self.on_change: Callable[[ImportReport], None] = lambda _report: None
+        # Review drafts are not for this pipeline: whoever decides them is told. Returns whether problems changed.
+        self.on_drafts: Callable[[Sequence[str], bool], bool] = lambda _paths, _settled: False
+        # Tells in whose name changes found in the vault were made, where it was not simply the person.
+        self.attribute: Attribute = lambda _tx, actions, by: [(actions, by)]
         with ledger.read() as tx:
             for row in registry.all_files(tx):
                 self.seen[row.path] = row.stat_key
@@ -84,7 +94,11 @@ class Importer:
         """
         report = ImportReport()
         with self.lock:
-            for batch in _batches(self._files_among(paths, again=again)):
+            found = self._files_among(paths, again=again)
+            drafts = [path for path in found if folder_of_draft(path) is not None]
+            if drafts:
+                report.problems_changed |= self.on_drafts(drafts, settled)
+            for batch in _batches([path for path in found if folder_of_draft(path) is None]):
                 seen = [one for path in batch if (one := self._observe(path, again=again, settled=settled)) is not None]
                 report.add(self._import(self._with_companions(seen), self._by_person(), report))
         self._follow_up(report)
@@ -105,9 +119,22 @@ class Importer:
             absent = self._absent(snapshot, changed)
             back = [path for path in self.absence.missing if path in snapshot.files]
             due = [path for path, at in self.later.items() if at <= now_ms()]
-            report = self.import_paths([*changed, *absent, *back, *due], settled=settled)
+            anew = self._to_judge_anew()
+            report = self.import_paths([*changed, *absent, *back, *due, *(anew or ())], settled=settled)
+            if anew is not None:
+                all_judged(self.ledger, self.settings.secrets)
+            self._rules_settled = True
             self._report_unreadable(snapshot, report)
         return report
+
+    def _to_judge_anew(self) -> list[str] | None:
+        """All notes that are known, where it changed what counts as a secret; None where it did not."""
+        held = None if self._rules_settled else held_under_other_rules(self.ledger, self.settings.secrets)
+        if held is None:
+            return None
+        known = list(self.seen)
+        self.import_paths(held, again=True, settled=True)
+        return known
 
     def _absent(self, snapshot: Snapshot, changed: Sequence[str]) -> list[str]:
         known_and_there = len(snapshot.files) - sum(path not in self.seen for path in changed)
@@ -175,6 +202,7 @@ class Importer:
         if read is None or place is None:
             return Observation(path, read, None, place)
         parsed = parse(read.data, max_bytes=self.settings.vault.max_note_bytes)
+        parsed = screened(parsed, self.settings.secrets)
         return Observation(path, read, parsed, place, self.places.conflict_copy(path))
 
     def confirm_deletions(self) -> ImportReport:
@@ -185,6 +213,34 @@ class Importer:
                 return self.import_paths(list(self.absence.missing))
             finally:
                 self.absence.confirmed = False
+
+    def import_merged(self, groups: Sequence[tuple[Sequence[str], Actor]], removed: Sequence[str]) -> ImportReport:
+        """Import what a merge with a remote brought, in the names of those who wrote it.
+
+        Args:
+            groups: paths by their author.
+            removed: paths that the merge took away; a commit says so, and no second look is needed.
+        """
+        report = ImportReport()
+        with self.lock:
+            for paths, actor in groups:
+                by = replace(self._by_person(), actor=actor, commit_after=now_ms())
+                notes = [path for path in paths if path.endswith(".md") and folder_of_draft(path) is None]
+                for batch in _batches(notes):
+                    seen = [
+                        one for path in batch if (one := self._observe(path, again=False, settled=True)) is not None
+                    ]
+                    report.add(self._import(self._with_companions(seen), by, report))
+            self.absence.confirmed = True
+            try:
+                report.problems_changed |= self.import_paths(removed, settled=True).problems_changed
+            finally:
+                self.absence.confirmed = False
+            drafts = [path for paths, _ in groups for path in paths if folder_of_draft(path) is not None]
+            if drafts:
+                report.problems_changed |= self.on_drafts(drafts, True)
+        self._follow_up(report)
+        return report
 
     def _files_among(self, paths: Iterable[str], *, again: bool) -> list[str]:
         found: dict[str, None] = {}
@@ -279,7 +335,9 @@ class Importer:
             report.paused = self.absence.paused
             report.problems_changed |= self.absence.alarm_changed
             kept: list[Action] = [action for action in actions if not isinstance(action, Vanish)]
-            done = apply(tx, [*kept, *proven], by)
+            done = Applied()
+            for group, circumstances in self.attribute(tx, [*kept, *proven], by):
+                done.add(apply(tx, group, circumstances))
             for path, due in unproven.items():
                 self.later[path] = due
         self._remember(seen, done)

@@ -29,6 +29,16 @@ class Progress:
 
 
 @dataclass(slots=True)
+class SyncState:
+    """How the last sync with the git remote went; `at` in seconds since 1970 UTC."""
+
+    at: float | None = None
+    error: str | None = None
+    advice: str | None = None
+    waiting: threading.Lock = field(default_factory=threading.Lock)
+
+
+@dataclass(slots=True)
 class Parts:
     """Ledger, vault, history, importer, writes, index: open, and belonging together.
 
@@ -50,4 +60,5 @@ class Parts:
     last_scan_at: float | None = None
     vault_error: str | None = None
     rebuild: Progress = field(default_factory=Progress)
+    sync: SyncState = field(default_factory=SyncState)
     wake: Callable[[], None] = lambda: None

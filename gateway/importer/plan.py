@@ -160,7 +160,7 @@ def _unchanged(seen: Observation, read: FileRead, file: FileRow, note: NoteRow |
     if file.etag != read.etag or (note is not None and note.etag != file.etag):
         return False
     settled = note is not None or file.note_id is None
-    return settled and not _moved_in(seen, note)
+    return settled and not _moved_in(seen, note) and not _to_be_held(seen, note)
 
 
 def _judge(seen: Observation, note: NoteRow | None, batch: _Batch) -> Action | None:
@@ -233,6 +233,11 @@ def _moved_in(seen: Observation, note: NoteRow | None) -> bool:
     if seen.place is None:
         return note is not None
     return note is not None and note.status != HELD and note.namespace != str(seen.place.namespace)
+
+
+def _to_be_held(seen: Observation, note: NoteRow | None) -> bool:
+    """Whether an unchanged memory may no longer be one, since other settings or rules hold it back."""
+    return note is not None and note.status != HELD and seen.parsed is not None and seen.parsed.readiness == "held"
 
 
 def _sync_conflict(original: str) -> NoteProblem:

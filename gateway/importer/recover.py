@@ -6,7 +6,7 @@ from gateway import log
 from gateway.errors import AlreadyExists, BadPath, ChangedElsewhere, GatewayError, TooLarge
 from gateway.importer.importer import Importer
 from gateway.importer.plan import claim_of
-from gateway.importer.write import as_written, place, settle
+from gateway.importer.write import as_written, moved_from, place, settle
 from gateway.ledger import idempotency, journal
 from gateway.ledger.journal import Intent
 from gateway.notes.text import etag_of
@@ -60,6 +60,8 @@ def _recover(importer: Importer, intent: Intent) -> bool:
             return _recover_create(importer, intent, on_disk)
         case "update":
             return _recover_update(importer, intent, on_disk, swapped_out)
+        case "move":
+            return _recover_move(importer, intent, on_disk)
         case _:
             return _recover_delete(importer, intent, on_disk, swapped_out)
 
@@ -91,6 +93,14 @@ def _recover_update(importer: Importer, intent: Intent, on_disk: str | None, swa
     if on_disk != swapped_out:
         files.give_back(intent.id, intent.path)
     return False
+
+
+def _recover_move(importer: Importer, intent: Intent, on_disk: str | None) -> bool:
+    before = importer.files.read(moved_from(intent))
+    if on_disk is None and before is not None and before.etag == intent.base_etag:
+        place(importer, intent)
+        return True
+    return on_disk == intent.new_etag and before is None
 
 
 def _recover_delete(importer: Importer, intent: Intent, on_disk: str | None, swapped_out: str | None) -> bool:

@@ -37,13 +37,15 @@ class Order:
     """One write to carry out.
 
     Attributes:
-        op: `create`, `update` or `delete`.
+        op: `create`, `update`, `move` or `delete`.
         base_etag: hash of the bytes the caller saw; None for `create`.
-        data: the bytes to stand in the file; None for `delete`.
+        data: the bytes to stand in the file, for a `move` those that stand there; None for `delete`.
         entry: whom the audit names, and why it was allowed.
         claim: the idempotency key, if the request has one.
         answer: makes the answer to keep for that key, from the row as it is afterwards.
         may_return: a user's explicit write, which lifts tombstones.
+        moved_from: where the note of a `move` stands now.
+        review_id: the accepted draft that this write carries out.
     """
 
     op: str
@@ -56,11 +58,15 @@ class Order:
     may_return: bool
     claim: Claim | None = None
     answer: Callable[[NoteRow], tuple[int, dict[str, Any]]] | None = None
+    moved_from: str | None = None
+    review_id: str | None = None
 
     def intent(self, intent_id: str) -> Intent:
         """The journal's form of the order."""
         new = None if self.data is None else etag_of(self.data)
-        request = {"entry": asdict(self.entry), "may_return": self.may_return}
+        request = {"entry": asdict(self.entry), "may_return": self.may_return, "review_id": self.review_id}
+        if self.moved_from is not None:
+            request["from"] = self.moved_from
         return Intent(intent_id, self.op, self.note_id, self.path, self.base_etag, new, self.data, self.actor, request)
 
 
@@ -156,10 +162,10 @@ class WriteRoad:
         placed: dict[int, Observation],
         outcomes: dict[int, Outcome],
     ) -> None:
-        groups: dict[tuple[Actor, bool, AuditEntry], list[int]] = {}
+        groups: dict[tuple[Actor, bool, AuditEntry, str | None], list[int]] = {}
         for number in placed:
             order = orders[number]
-            groups.setdefault((order.actor, order.may_return, order.entry), []).append(number)
+            groups.setdefault((order.actor, order.may_return, order.entry, order.review_id), []).append(number)
         for numbers in groups.values():
             group = [(intents[number], placed[number]) for number in numbers]
             rows = settle(self._importer, group, {intents[number].id: orders[number] for number in numbers})
@@ -245,9 +251,17 @@ def place(importer: Importer, intent: Intent) -> None:
         case "update":
             assert intent.body is not None and intent.base_etag is not None
             importer.files.replace(intent.path, intent.base_etag, intent.body, intent.id)
+        case "move":
+            assert intent.base_etag is not None
+            importer.files.move(moved_from(intent), intent.path, intent.base_etag)
         case _:
             assert intent.base_etag is not None
             importer.files.remove(intent.path, intent.base_etag, intent.id)
+
+
+def moved_from(intent: Intent) -> str:
+    """Where the note of a `move` comes from."""
+    return str((intent.request or {})["from"])
 
 
 def settle(
@@ -262,7 +276,14 @@ def settle(
     request = first.request or {}
     entry = AuditEntry(**request["entry"]) if request.get("entry") else None
     at = now_ms()
-    by = Circumstances(first.actor, at, at, may_return=bool(request.get("may_return")), entry=entry)
+    by = Circumstances(
+        first.actor,
+        at,
+        at,
+        may_return=bool(request.get("may_return")),
+        entry=entry,
+        review_id=request.get("review_id"),
+    )
     rows: dict[str, NoteRow] = {}
 
     def finish(tx: Transaction, before: dict[str, NoteRow], after: dict[str, NoteRow]) -> None:
@@ -276,7 +297,9 @@ def settle(
         journal.settle(tx, [intent.id for intent, _ in group])
 
     deletions = {intent.path for intent, _ in group if intent.op == "delete"}
-    importer.record([seen for _, seen in group], by, deletions, finish)
+    left = [moved_from(intent) for intent, _ in group if intent.op == "move"]
+    gone = [Observation(path, None, None, importer.places.place_of(path)) for path in left]
+    importer.record([*(seen for _, seen in group), *gone], by, deletions, finish)
     return rows
 
 

@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from gateway.ledger import meta
 from gateway.ledger.database import Ledger, Transaction, now_ms
 from gateway.ledger.schema import audit
+from gateway.notes.secrets import mask
 
 _ANCHOR = "audit.anchor"
 _BATCH = 5_000
@@ -55,6 +56,8 @@ class AuditFilter:
     decision: str | None = None
 
 
+# What a caller chose freely: an id that does not exist, a header.
+_FROM_OUTSIDE = ("target_id", "namespace", "request_id")
 _FIELDS = [field.name for field in fields(AuditEntry)]
 _COLUMNS = [audit.c.seq, audit.c.at, *(audit.c[name] for name in _FIELDS)]
 
@@ -66,7 +69,9 @@ def write(tx: Transaction, *entries: AuditEntry) -> None:
     before = tx.scalar(sa.select(audit.c.hash).order_by(audit.c.seq.desc()).limit(1)) or meta.get(tx, _ANCHOR) or ""
     rows: list[dict[str, Any]] = []
     for entry in entries:
-        values = asdict(entry) | {"at": now_ms()}
+        values: dict[str, Any] = asdict(entry) | {"at": now_ms()}
+        for name in _FROM_OUTSIDE:
+            values[name] = values[name] and mask(values[name], personal=False)  # an id may well be a number
         before = _link(before, values)
         rows.append(values | {"hash": before})
     tx.execute(sa.insert(audit), rows)

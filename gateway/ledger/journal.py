@@ -24,7 +24,10 @@ class Actor:
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """A write that was decided on: `op` is `create`, `update` or `delete`; `body` the bytes to be written."""
+    """A write that was decided on: `op` is `create`, `update`, `move` or `delete`; `body` the bytes to be written.
+
+    A `move` names where the note comes from as `from` in its request.
+    """
 
     id: str
     op: str
@@ -39,7 +42,10 @@ class Intent:
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """One accepted version of a note. `state`: `pending` (not in git), `committed`, `skipped`."""
+    """One accepted version of a note. `state`: `pending` (not in git), `committed`, `skipped`.
+
+    `review_id` names the draft by whose acceptance it came, or whose own text it is.
+    """
 
     key: str
     note_id: str
@@ -56,6 +62,7 @@ class Version:
     state: str = "pending"
     sha: str | None = None
     seq: int = 0
+    review_id: str | None = None
 
 
 _KEYS_AT_ONCE = 5_000

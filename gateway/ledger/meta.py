@@ -1,4 +1,4 @@
-"""Single facts about this installation: the identity of the index, the confirmed deletions, the vault it belongs to."""
+"""Single facts about this installation: its index, its vault, the rules that its notes were judged by."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from gateway.ledger.schema import meta
 INDEX_IDENTITY = "index.identity"
 INDEX_GENERATION = "index.generation"
 VAULT_ROOT = "vault.root"
+NOTE_RULES = "notes.rules"
+REVIEW_HEAD = "review.head"
+REMOTE_HEAD = "remote.head"
 
 
 def get(tx: Transaction, key: str) -> str | None:

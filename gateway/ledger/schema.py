@@ -216,6 +216,64 @@ index_removals = Table(
     Column("at", BigInteger, nullable=False),
 )
 
+reviews = Table(
+    "reviews",
+    metadata,
+    Column("id", String(64), primary_key=True),
+    Column("proposal", String(16), nullable=False),
+    Column("status", String(16), nullable=False),
+    Column("subject", Text, nullable=False),
+    Column("namespace", Text, nullable=False),
+    Column("target_id", String(64)),
+    Column("memory_id", String(64), nullable=False),
+    Column("title", Text, nullable=False),
+    Column("confidence", Float, nullable=False),
+    Column("path", Text, nullable=False),
+    Column("etag", String(64), nullable=False),
+    Column("written_etag", String(64), nullable=False),
+    Column("base", JSON, nullable=False),
+    Column("content_hash", String(64), nullable=False),
+    Column("proposed_by", Text, nullable=False),
+    Column("user_id", String(64)),
+    Column("agent_id", String(64)),
+    Column("why", Text, nullable=False),
+    Column("evidence", JSON, nullable=False),
+    Column("candidate_id", String(64)),
+    Column("branch_sha", String(64)),
+    Column("branch_etag", String(64)),
+    Column("pushed_sha", String(64)),
+    Column("decided_by", Text),
+    Column("decided_via", String(16)),
+    Column("decision_reason", Text),
+    Column("created_at", BigInteger, nullable=False),
+    Column("updated_at", BigInteger, nullable=False),
+    Column("decided_at", BigInteger),
+    Index("ix_reviews_subject", "subject", "status"),
+    Index("ix_reviews_status", "status", "created_at"),
+    Index("ix_reviews_memory_id", "memory_id"),
+    Index("ix_reviews_path", "path"),
+)
+
+decisions = Table(
+    "decisions",
+    metadata,
+    Column("review_id", String(64), primary_key=True),
+    Column("plan", JSON, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+)
+
+lineage = Table(
+    "lineage",
+    metadata,
+    Column("id", _Serial, primary_key=True, autoincrement=True),
+    Column("child", String(64), nullable=False),
+    Column("parent", String(80), nullable=False),
+    Column("relation", String(16), nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    UniqueConstraint("child", "parent", "relation"),
+    Index("ix_lineage_parent", "parent"),
+)
+
 problems = Table(
     "problems",
     metadata,
@@ -273,6 +331,7 @@ versions = Table(
     Column("not_before", BigInteger, nullable=False),
     Column("state", String(12), nullable=False),
     Column("sha", String(64)),
+    Column("review_id", String(64)),
     Index("ix_versions_note_id", "note_id", "seq"),
     Index("ix_versions_state", "state", "not_before"),
 )

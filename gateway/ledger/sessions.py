@@ -54,7 +54,7 @@ class Episode:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """What might become a memory. `status`: `candidate`, `promoted` (then `memory_id` names it)."""
+    """What might become a memory. `status`: `candidate`, `proposed`, `rejected`, or `promoted` (see `memory_id`)."""
 
     id: str
     user_id: str
@@ -147,6 +147,16 @@ def promote(tx: Transaction, candidate_id: str, memory_id: str) -> None:
     """A candidate became a memory."""
     where = candidates.c.id == candidate_id
     tx.execute(sa.update(candidates).where(where).values(status="promoted", memory_id=memory_id))
+
+
+def reject(tx: Transaction, candidate_id: str) -> None:
+    """A person rejected what a candidate proposed."""
+    tx.execute(sa.update(candidates).where(candidates.c.id == candidate_id).values(status="rejected"))
+
+
+def await_review(tx: Transaction, candidate_id: str) -> None:
+    """A candidate waits as a draft for a person's decision."""
+    tx.execute(sa.update(candidates).where(candidates.c.id == candidate_id).values(status="proposed"))
 
 
 def purge_expired(tx: Transaction, at: int) -> int:

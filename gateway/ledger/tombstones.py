@@ -15,6 +15,7 @@ from gateway.ledger.schema import tombstones
 
 CONTENT = "content"
 PROVENANCE = "provenance"
+PROPOSAL = "proposal"
 
 
 def fingerprint(domain: str, scope: str, value: str) -> str:
@@ -56,15 +57,42 @@ def any_buried(tx: Transaction) -> bool:
 
 def release(tx: Transaction, scope: str, *, content_hash: str, provenance: Collection[str] = (), by: str) -> int:
     """A user's explicit write lifts the suppression. Returns how many tombstones were released."""
-    ids = _matching(tx, scope, content_hash, provenance)
+    ids = _matching(tx, scope, content_hash, provenance, proposal=f":{content_hash}")
     if ids:
         tx.execute(sa.update(tombstones).where(tombstones.c.id.in_(ids)).values(released_at=now_ms(), released_by=by))
     return len(ids)
 
 
-def _matching(tx: Transaction, scope: str, content_hash: str, provenance: Collection[str]) -> list[int]:
+def bury_proposal(tx: Transaction, scope: str, key: str) -> None:
+    """A person rejected a proposal: it is not made again. Their own notes with the same text are not concerned."""
+    row = {
+        "scope": scope,
+        "domain": PROPOSAL,
+        "hash": fingerprint(PROPOSAL, scope, key),
+        "created_at": now_ms(),
+        "released_at": None,
+        "released_by": None,
+    }
+    upsert(tx, tombstones, [row], keys=["scope", "domain", "hash"])
+
+
+def proposal_buried(tx: Transaction, scope: str, key: str) -> bool:
+    """Whether the same proposal was rejected for this scope."""
+    query = sa.select(tombstones.c.id).where(
+        tombstones.c.scope == scope,
+        tombstones.c.domain == PROPOSAL,
+        tombstones.c.hash == fingerprint(PROPOSAL, scope, key),
+        tombstones.c.released_at.is_(None),
+    )
+    return tx.execute(query).first() is not None
+
+
+def _matching(
+    tx: Transaction, scope: str, content_hash: str, provenance: Collection[str], *, proposal: str | None = None
+) -> list[int]:
     hashes = [
         fingerprint(CONTENT, scope, content_hash),
+        *([fingerprint(PROPOSAL, scope, proposal)] if proposal is not None else ()),
         *(fingerprint(PROVENANCE, scope, value) for value in provenance),
     ]
     query = sa.select(tombstones.c.id).where(

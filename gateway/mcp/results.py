@@ -48,15 +48,24 @@ class SearchResult(_Result):
     truncated: bool
 
 
-class WriteResult(_Result):
-    """A memory as written; `receipt` says how far it has come."""
+class ReviewResult(_Result):
+    """A draft that waits for a person's decision."""
 
     id: str
-    namespace: str
-    version: int
-    etag: str
-    receipt: dict[str, str]
+    status: str
+    path: str
+
+
+class WriteResult(_Result):
+    """A memory as written, `receipt` says how far it has come; or a `review`: a person decides, nothing is kept yet."""
+
+    id: str | None = None
+    namespace: str | None = None
+    version: int | None = None
+    etag: str | None = None
+    receipt: dict[str, str] | None = None
     duplicate: bool = False
+    review: ReviewResult | None = None
 
 
 class EpisodeResult(_Result):
@@ -75,11 +84,12 @@ class PromotedMemory(_Result):
 
 
 class CommitResult(_Result):
-    """What a commit did."""
+    """What a commit did; `reviews` wait for a person's decision."""
 
     session_id: str
     episodes: int
     promoted: list[PromotedMemory]
+    reviews: list[ReviewResult]
     candidates: int
     held: list[str]
     summary: str
@@ -113,10 +123,11 @@ class NamespaceResult(_Result):
 
 
 class DeleteResult(_Result):
-    """A forgotten memory."""
+    """A forgotten memory; or a `review`: a person decides whether it is retired."""
 
-    deleted: bool
-    id: str
+    deleted: bool = False
+    id: str | None = None
+    review: ReviewResult | None = None
 
 
 class FeedbackResult(_Result):

@@ -138,7 +138,10 @@ class _Tools:
         agent_id: AgentId = None,
         workspace_id: WorkspaceId = None,
     ) -> WriteResult:
-        """Keep a memory, or change one. Waits until it can be found. A change needs the version it is based on."""
+        """Keep a memory, or change one. Waits until it can be found. A change needs the version it is based on.
+
+        What you inferred, and changes of what a person wrote, wait for that person: the answer then holds `review`.
+        """
         asked = _given(
             content=content,
             memory_type=memory_type,
@@ -246,7 +249,10 @@ class _Tools:
         version: Annotated[int | None, Field(ge=1, description="The version you read.")] = None,
         etag: Annotated[str | None, Field(description="Or its etag.")] = None,
     ) -> DeleteResult:
-        """Forget a memory. It will not come back from conversations; only the user can write it again."""
+        """Forget a memory. It will not come back from conversations; only the user can write it again.
+
+        What a person wrote or accepted you can only propose to retire: the answer then holds `review`.
+        """
         parts = self._gateway.parts
 
         def forget(who: Principal) -> Any:

@@ -10,6 +10,7 @@ from gateway.importer.parts import Parts
 from gateway.ledger import Transaction, agents, audit, keys
 from gateway.ledger.agents import Agent
 from gateway.services.requests import AgentPatch, NewAgent
+from gateway.services.secrets import check_request
 
 
 def create(principal: Principal, parts: Parts, new: NewAgent) -> Agent:
@@ -19,10 +20,12 @@ def create(principal: Principal, parts: Parts, new: NewAgent) -> Agent:
         AlreadyExists: the id is taken.
         NotAllowed: the role may not do this.
         NotFound: the owner is unknown, or not the key's user.
+        SecretFound: the name holds a secret.
     """
     decision = keeper(principal)
     context = guard.identify(parts.ledger, principal, user_id=new.owner_user_id)
     owner = context.user_id or parts.settings.vault.owner
+    check_request(parts, new)
     with parts.ledger.write() as tx:
         added = agents.add_agent(tx, new.agent_id, new.name or new.agent_id, new.framework, owner)
         _audit(tx, principal, "create_agent", added.id, decision)
@@ -55,10 +58,11 @@ def change(principal: Principal, parts: Parts, agent_id: str, patch: AgentPatch)
     """Change an agent.
 
     Raises:
-        NotAllowed, NotFound: as for `create` and `get`.
+        NotAllowed, NotFound, SecretFound: as for `create` and `get`.
     """
     decision = keeper(principal)
     get(principal, parts, agent_id)
+    check_request(parts, patch)
     values = {name: value for name, value in patch.model_dump(exclude_unset=True).items() if value is not None}
     with parts.ledger.write() as tx:
         agents.change_agent(tx, agent_id, **values)

@@ -8,6 +8,7 @@ from gateway.importer.parts import Parts
 from gateway.ledger import audit, feedback
 from gateway.services.lookup import find
 from gateway.services.requests import Feedback
+from gateway.services.secrets import check_request
 
 
 def give(principal: Principal, parts: Parts, note_id: str, given: Feedback) -> None:
@@ -16,11 +17,13 @@ def give(principal: Principal, parts: Parts, note_id: str, given: Feedback) -> N
     Raises:
         NotFound: there is no such memory, or none for this principal.
         NotAllowed: readers judge nothing.
+        SecretFound: the comment holds a secret.
     """
     asked = {"user_id": given.user_id, "agent_id": given.agent_id, "workspace_id": given.workspace_id}
     context = guard.identify(parts.ledger, principal, **asked)
     action = "write" if principal.role == "reader" else "read"  # a judgement changes what others find
     row, decision = find(context.principal, parts, note_id, action)
+    check_request(parts, given)
     with parts.ledger.write() as tx:
         feedback.give(
             tx,

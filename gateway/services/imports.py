@@ -9,6 +9,7 @@ from gateway.access import guard
 from gateway.access.principal import Principal
 from gateway.errors import GatewayError, Invalid, NotFound
 from gateway.importer.parts import Parts
+from gateway.importer.screening import screened
 from gateway.importer.write import Order
 from gateway.ledger import identities, registry
 from gateway.ledger.journal import Actor
@@ -51,7 +52,7 @@ def import_notes(principal: Principal, parts: Parts, batch: ImportBatch) -> list
     with parts.importer.lock:
         _register_owner(parts, namespace)
         for number, note in enumerate(batch.notes):
-            judged = _judge(parts, folder, note, planned)
+            judged = _judge(parts, folder, note, planned, by_agent=principal.agent_id is not None)
             if isinstance(judged, ImportOutcome):
                 outcomes[number] = judged
             else:
@@ -71,7 +72,9 @@ def import_notes(principal: Principal, parts: Parts, batch: ImportBatch) -> list
     return [outcomes[number] for number in range(len(batch.notes))]
 
 
-def _judge(parts: Parts, folder: str, note: ImportedNote, planned: set[str]) -> ImportOutcome | tuple[str, bytes]:
+def _judge(
+    parts: Parts, folder: str, note: ImportedNote, planned: set[str], *, by_agent: bool
+) -> ImportOutcome | tuple[str, bytes]:
     if is_ignored(note.path) or not note.path.endswith(".md"):
         return ImportOutcome(note.path, "skipped", None, "not a note (hidden, temporary or not .md)")
     if conflict_copy_of(note.path) is not None:
@@ -87,6 +90,9 @@ def _judge(parts: Parts, folder: str, note: ImportedNote, planned: set[str]) -> 
     if locate(path, owner=parts.settings.vault.owner) is None:
         return ImportOutcome(note.path, "skipped", None, "not a note of a memory")
     parsed = parse(data, max_bytes=parts.settings.vault.max_note_bytes)
+    if by_agent and "secrets" in parsed.properties:
+        return ImportOutcome(note.path, "skipped", None, "only a person may set the property `secrets`")
+    parsed = screened(parsed, parts.settings.secrets)
     if parsed.readiness != "ready":
         return ImportOutcome(note.path, "skipped", None, _problem(parsed.problems))
     return _against_present(parts, path, note, data, planned)

@@ -13,6 +13,7 @@ from gateway.ledger.database import now_ms
 from gateway.ledger.keys import ApiKey, NewKey
 from gateway.services.agents import keeper
 from gateway.services.requests import NewApiKey
+from gateway.services.secrets import check_request
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +31,12 @@ def issue(principal: Principal, parts: Parts, new: NewApiKey) -> IssuedKey:
         Invalid: the ids do not fit the role, or the key would have expired already.
         NotAllowed: a user may make keys for themselves and their agents only, and none for administrators.
         NotFound: an id is unknown, or not the key's.
+        SecretFound: the label holds a secret.
     """
     decision = keeper(principal)
     if new.role == "admin" and not principal.is_admin:
         raise NotAllowed("Only administrators make keys for administrators.", field="role")
+    check_request(parts, new)
     expires = int(new.expires_at.timestamp() * 1000) if new.expires_at else None
     if expires is not None and expires <= now_ms():
         raise Invalid("The key would have expired already.", field="expires_at")

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-import json
-from collections.abc import Callable
-from dataclasses import asdict, replace
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -19,25 +16,32 @@ from gateway.importer.parts import Parts
 from gateway.importer.rows import HELD
 from gateway.importer.write import Order
 from gateway.ledger import feedback, idempotency, registry
+from gateway.ledger.audit import AuditEntry
 from gateway.ledger.idempotency import Claim, FirstAnswer
-from gateway.ledger.journal import Actor
 from gateway.ledger.registry import NoteFilter, NoteRow
 from gateway.notes.namespace import Namespace
-from gateway.services import versions
+from gateway.services import paging, policy, versions
+from gateway.services.authors import actor_of
 from gateway.services.composition import changed_note
 from gateway.services.lookup import find, missing
 from gateway.services.namespaces import readable_namespaces
-from gateway.services.records import Deleted, MemoryRecord, Page, Written, content_of, record
+from gateway.services.proposing import Origin, propose_archive, propose_change, propose_new
+from gateway.services.records import Deleted, InReview, MemoryRecord, Page, Written, content_of, record
 from gateway.services.requests import MemoryPatch, NewMemory, Precondition, namespace_for
-from gateway.skills.commit import Authority, ToCommit, commit
+from gateway.services.secrets import check_note, check_patch, check_request
+from gateway.skills.commit import Authority, ToCommit, commit, is_known
+from gateway.skills.proposals import between
+from gateway.vault.files import FileRead
 
 _WRITABLE_ROOMS = frozenset({"long_term", "memory", "shared", "public"})
 
 
 def create(
     principal: Principal, parts: Parts, new: NewMemory, *, claim: Claim | None = None, wait: float = 0
-) -> Written | FirstAnswer:
-    """Write a new memory to the vault. A memory with the same text in the same namespace is returned as it is.
+) -> Written | InReview | FirstAnswer:
+    """Write a new memory to the vault, or a draft of it where policy wants a person's decision.
+
+    A memory with the same text in the same namespace is returned as it is.
 
     Args:
         claim: the idempotency key; a known one brings the first answer back.
@@ -45,6 +49,7 @@ def create(
 
     Raises:
         NotFound: the user is not registered.
+        SecretFound: a text of it holds a secret.
         Tombstoned: the text was forgotten, and this is no user's explicit write.
     """
     asked = {"user_id": new.user_id, "agent_id": new.agent_id, "workspace_id": new.workspace_id}
@@ -56,12 +61,23 @@ def create(
     decision = guard.check(parts.ledger, context.principal, "write", resource, _no_namespace(namespace))
     if namespace.room not in _WRITABLE_ROOMS:
         raise Invalid(f"{namespace} holds one fixed note; change that note instead.", field="namespace")
+    check_request(parts, new)
     explicit = principal.agent_id is None and (new.agent_id is None or new.source == "manual")
     entry = guard.entry(context.principal, "create", "memory", namespace=str(namespace), decision=decision)
     wanted = _to_commit(new, namespace, explicit=explicit)
     with parts.importer.lock:
         if (first := _recalled(parts, claim)) is not None:
             return first
+        why = policy.for_new(
+            parts.settings.review,
+            namespace,
+            agent_id=context.agent_id,
+            source=new.source,
+            confidence=new.confidence,
+            texts=(new.content, new.summary),
+        )
+        if why is not None and not is_known(parts, wanted):
+            return propose_new(parts, wanted, Origin(context, entry, why, claim))
         done = commit(parts, wanted, Authority(actor_of(context), entry, claim, _answer(parts, 201)))
     if done.duplicate:
         return versions.written(parts, done.row, duplicate=True)
@@ -74,6 +90,18 @@ def get(principal: Principal, parts: Parts, note_id: str) -> MemoryRecord:
     Raises:
         NotFound: there is none, or its file is held for a problem or gone.
     """
+    row, decision, read = present(principal, parts, note_id)
+    target = {"target_id": row.note_id, "namespace": row.namespace}
+    parts.reads.add(guard.entry(principal, "read", "memory", decision=decision, **target))
+    return record(row, content_of(read.data))
+
+
+def present(principal: Principal, parts: Parts, note_id: str) -> tuple[NoteRow, Decision, FileRead]:
+    """The row of a memory that may be read, why, and its file as it is now.
+
+    Raises:
+        NotFound: there is none, or its file is held for a problem or gone.
+    """
     row, decision = find(principal, parts, note_id, "read")
     read = parts.files.read(row.path)
     if read is not None and read.etag != row.etag:  # edited a moment ago: take the edit in first
@@ -82,9 +110,7 @@ def get(principal: Principal, parts: Parts, note_id: str) -> MemoryRecord:
         read = parts.files.read(row.path)
     if read is None or row.status == HELD:
         raise missing(note_id)
-    target = {"target_id": row.note_id, "namespace": row.namespace}
-    parts.reads.add(guard.entry(principal, "read", "memory", decision=decision, **target))
-    return record(row, content_of(read.data))
+    return row, decision, read
 
 
 def page(principal: Principal, parts: Parts, wanted: NoteFilter, *, limit: int, cursor: str | None) -> Page:
@@ -98,9 +124,9 @@ def page(principal: Principal, parts: Parts, wanted: NoteFilter, *, limit: int, 
         raise Invalid(f"`limit` lies between 1 and {most}.", field="limit")
     wanted = visible(principal, parts, wanted)
     with parts.ledger.read() as tx:
-        rows, total = registry.page(tx, wanted, limit=limit + 1, after=_cursor(cursor))
+        rows, total = registry.page(tx, wanted, limit=limit + 1, after=paging.cursor(cursor))
     shown = rows[:limit]
-    following = _encoded(shown[-1]) if len(rows) > limit else None
+    following = paging.encoded(shown[-1].updated_at, shown[-1].note_id) if len(rows) > limit else None
     records: list[MemoryRecord] = []
     for row in shown:
         read = parts.files.read(row.path) if row.status != HELD else None
@@ -117,15 +143,65 @@ def update(
     *,
     claim: Claim | None = None,
     wait: float = 0,
-) -> Written | FirstAnswer:
+) -> Written | InReview | FirstAnswer:
     """Change a memory in place: only the asked properties and, if given, the body.
 
     Raises:
         ChangedElsewhere: the precondition does not hold; carries the current etag and a diff.
         NotAllowed: the note is one of the user's own, read-only.
     """
-    asked = {"user_id": patch.user_id, "agent_id": patch.agent_id, "workspace_id": patch.workspace_id}
-    context = guard.identify(parts.ledger, principal, **asked)
+
+    def compose(row: NoteRow, data: bytes) -> bytes:
+        check_patch(principal, parts, patch, data)
+        return changed_note(data, patch, row, datetime.now(UTC))
+
+    return rewrite(
+        principal,
+        parts,
+        note_id,
+        Rewrite(
+            {"user_id": patch.user_id, "agent_id": patch.agent_id, "workspace_id": patch.workspace_id},
+            precondition,
+            compose,
+        ),
+        claim=claim,
+        wait=wait,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """A change of one memory's bytes.
+
+    Attributes:
+        asked: the ids that the request names.
+        compose: the new bytes from the row and the present bytes; the same bytes change nothing.
+        action: what the audit calls it.
+    """
+
+    asked: Mapping[str, str | None]
+    precondition: Precondition
+    compose: Callable[[NoteRow, bytes], bytes]
+    action: str = "update"
+
+
+def rewrite(
+    principal: Principal,
+    parts: Parts,
+    note_id: str,
+    wanted: Rewrite,
+    *,
+    claim: Claim | None = None,
+    wait: float = 0,
+) -> Written | InReview | FirstAnswer:
+    """The way of every change of a present memory: access, precondition, new bytes, write.
+
+    Raises:
+        NotFound: there is no such memory for this principal.
+        ChangedElsewhere: the precondition does not hold; carries the current etag and a diff.
+        NotAllowed: the note is one of the user's own, read-only.
+    """
+    context = guard.identify(parts.ledger, principal, **wanted.asked)
     with parts.importer.lock:
         if (first := _recalled(parts, claim)) is not None:
             return first
@@ -133,23 +209,57 @@ def update(
         read = parts.files.read(row.path)
         if read is None:
             raise missing(note_id)
-        precondition.check(row, lambda wanted: versions.explain_difference(parts, row, read.data, wanted))
-        data = changed_note(read.data, patch, row, datetime.now(UTC))
+        wanted.precondition.check(row, lambda seen: versions.explain_difference(parts, row, read.data, seen))
+        data = wanted.compose(row, read.data)
         if data == read.data:
             return versions.written(parts, row)
+        check_note(parts, data)
         entry = guard.entry(
-            principal, "update", "memory", target_id=row.note_id, namespace=row.namespace, decision=decision
+            principal, wanted.action, "memory", target_id=row.note_id, namespace=row.namespace, decision=decision
         )
-        explicit = principal.agent_id is None
-        order = Order("update", row.note_id, row.path, row.etag, data, actor_of(context), entry, explicit)
-        row = parts.writes.write(replace(order, claim=claim, answer=_answer(parts, 200)))
+        why = _why_review(parts, row, context, read.data, data)
+        if why is not None:
+            return propose_change(parts, row, read.data, data, Origin(context, entry, why, claim))
+        row = write_update(principal, context, parts, (row, data), entry=entry, claim=claim)
     return versions.written(parts, _waited(parts, row, wait))
+
+
+def _why_review(parts: Parts, row: NoteRow, context: Context, present: bytes, data: bytes) -> str | None:
+    """Why a change of a memory must wait for a person; only what it brings in is judged."""
+    change = between(present, data)
+    summary = change.properties.get("summary")
+    text = change.text if change.text != content_of(present) else None
+    texts = (text, summary if isinstance(summary, str) else None)
+    with parts.ledger.read() as tx:
+        return policy.for_change(tx, parts.settings.review, row, agent_id=context.agent_id, texts=texts)
+
+
+def write_update(
+    principal: Principal,
+    context: Context,
+    parts: Parts,
+    change: tuple[NoteRow, bytes],
+    *,
+    entry: AuditEntry,
+    claim: Claim | None,
+) -> NoteRow:
+    """Write the composed bytes of a memory, as whoever asked. Returns the row as it is then.
+
+    Raises:
+        ChangedElsewhere: the file changed this very moment.
+    """
+    row, data = change
+    explicit = principal.agent_id is None
+    order = Order("update", row.note_id, row.path, row.etag, data, actor_of(context), entry, explicit)
+    return parts.writes.write(replace(order, claim=claim, answer=_answer(parts, 200)))
 
 
 def delete(
     principal: Principal, parts: Parts, note_id: str, precondition: Precondition, *, claim: Claim | None = None
-) -> Deleted | FirstAnswer:
+) -> Deleted | InReview | FirstAnswer:
     """Forget a memory: its file, its row and its index entry go; hash-only tombstones keep it from coming back.
+
+    What a person wrote or accepted an agent can only propose to retire.
 
     Raises:
         ChangedElsewhere, NotAllowed, NotFound: as for `update`.
@@ -166,6 +276,11 @@ def delete(
         entry = guard.entry(
             principal, "delete", "memory", target_id=row.note_id, namespace=row.namespace, decision=decision
         )
+        with parts.ledger.read() as tx:
+            why = policy.for_change(tx, parts.settings.review, row, agent_id=context.agent_id, texts=())
+        if why is not None:
+            text = content_of(read.data) if read else ""
+            return propose_archive(parts, row, text, Origin(context, entry, why, claim))
         order = Order("delete", row.note_id, row.path, row.etag, None, actor_of(context), entry, False)
         parts.writes.write(replace(order, claim=claim, answer=_deletion_answer))
         with parts.ledger.write() as tx:
@@ -274,29 +389,5 @@ def _waited(parts: Parts, row: NoteRow, wait: float) -> NoteRow:
         return registry.note(tx, row.note_id) or row
 
 
-def actor_of(context: Context) -> Actor:
-    """Who is named as the author of the commit: the agent, else the user, else the administrator."""
-    agent, user = context.agent_id, context.user_id
-    if agent:
-        return Actor("agent", agent, f"{agent}@agents.memory.local", f"agent:{agent}")
-    if user:
-        return Actor("user", user, f"{user}@users.memory.local", f"user:{user}")
-    return Actor("user", "administrator", "admin@memory.local", "admin")
-
-
 def _no_namespace(namespace: Namespace) -> NotFound:
     return NotFound(f"There is no namespace {str(namespace)!r}.", field="namespace")
-
-
-def _encoded(row: NoteRow) -> str:
-    return base64.urlsafe_b64encode(json.dumps([row.updated_at, row.note_id]).encode("ascii")).decode("ascii")
-
-
-def _cursor(text: str | None) -> tuple[int, str] | None:
-    if text is None:
-        return None
-    try:
-        at, note_id = json.loads(base64.urlsafe_b64decode(text.encode("ascii")))
-        return int(at), str(note_id)
-    except (ValueError, TypeError, binascii.Error, UnicodeError):
-        raise Invalid("The cursor is not one of ours.", field="cursor", advice="Use `next_cursor` of a page.") from None

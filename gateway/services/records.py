@@ -68,6 +68,22 @@ class Written:
 
 
 @dataclass(frozen=True, slots=True)
+class ReviewReference:
+    """A draft that waits for a person's decision; `path` is its file."""
+
+    id: str
+    status: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class InReview:
+    """The answer to a write that policy sends to review: no memory was written yet."""
+
+    review: ReviewReference
+
+
+@dataclass(frozen=True, slots=True)
 class Deleted:
     """The answer to a delete."""
 

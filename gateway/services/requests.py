@@ -38,7 +38,7 @@ class _Request(BaseModel):
     def _id_lists(cls, value: tuple[str, ...] | None, info: Any) -> tuple[str, ...] | None:
         return None if value is None else tuple(dict.fromkeys(_checked_id(one, str(info.field_name)) for one in value))
 
-    @field_validator("summary", "memory_type", "source", "source_ref", mode="after", check_fields=False)
+    @field_validator("summary", "memory_type", "source", "source_ref", "reason", mode="after", check_fields=False)
     @classmethod
     def _one_line(cls, value: str | None) -> str | None:
         if value is not None and not _LINE.fullmatch(value):
@@ -53,17 +53,7 @@ class _Request(BaseModel):
     @field_validator("content", mode="after", check_fields=False)
     @classmethod
     def _text(cls, value: str | None) -> str | None:
-        if value is None:
-            return None
-        if not value.strip():
-            raise ValueError("must not be empty")
-        if "\0" in value:
-            raise ValueError("must not hold NUL characters")
-        try:
-            value.encode("utf-8")
-        except UnicodeEncodeError:
-            raise ValueError("holds half a character (a lone surrogate)") from None
-        return value
+        return _readable(value)
 
     @field_validator("expires_at", mode="after", check_fields=False)
     @classmethod
@@ -114,6 +104,16 @@ class MemoryPatch(_Request):
     source: str | None = Field(None, min_length=1, max_length=64)
     source_ref: str | None = Field(None, max_length=_MAX_TEXT)
     expires_at: datetime | None = None
+
+
+class Revert(_Request):
+    """The body of `POST /v1/memory/{id}/revert`: `to` is a commit of the memory, or the number of a version."""
+
+    to: str | int
+    user_id: str | None = None
+    agent_id: str | None = None
+    workspace_id: str | None = None
+    version: int | None = Field(None, ge=1)
 
 
 class Search(_Request):
@@ -256,6 +256,30 @@ class Feedback(_Request):
     comment: str = Field("", max_length=_MAX_TEXT)
 
 
+class AcceptReview(_Request):
+    """The body of `POST /v1/reviews/{review_id}/accept`; `text` replaces the text of the draft."""
+
+    text: str | None = None
+    reason: str | None = Field(None, max_length=_MAX_TEXT)
+
+    @field_validator("text", mode="after")
+    @classmethod
+    def _kept_text(cls, value: str | None) -> str | None:
+        return _readable(value)
+
+
+class RejectReview(_Request):
+    """The body of `POST /v1/reviews/{review_id}/reject`."""
+
+    reason: str | None = Field(None, max_length=_MAX_TEXT)
+
+
+class SyncRequest(_Request):
+    """The body of `POST /v1/sync`; `accept_rewrite`: the remote's history was rewritten, and that is right."""
+
+    accept_rewrite: bool = False
+
+
 class ImportedNote(_Request):
     """One note of an import: its path below the namespace's folder, and its text."""
 
@@ -350,6 +374,20 @@ def _implied(new: NewMemory) -> str:
 def _needed(value: str | None, field: str, visibility: str) -> str:
     if value is None:
         raise Invalid(f"A memory that is `{visibility}` needs `{field}`.", field=field)
+    return value
+
+
+def _readable(value: str | None) -> str | None:
+    if value is None:
+        return None
+    if not value.strip():
+        raise ValueError("must not be empty")
+    if "\0" in value:
+        raise ValueError("must not hold NUL characters")
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError:
+        raise ValueError("holds half a character (a lone surrogate)") from None
     return value
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import uuid
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from gateway.access import guard
@@ -13,15 +13,19 @@ from gateway.access.principal import Principal
 from gateway.access.rules import Decision, Resource
 from gateway.errors import AlreadyExists, GatewayError, Invalid, NotFound
 from gateway.importer.parts import Parts
-from gateway.ledger import audit, sessions
+from gateway.ledger import audit, reviews, sessions
 from gateway.ledger.database import now_ms
 from gateway.ledger.sessions import Candidate, Episode, Session
 from gateway.llm import LanguageModel
 from gateway.notes.namespace import Namespace, parse_namespace
-from gateway.services.memories import actor_of
+from gateway.services import policy
+from gateway.services.authors import actor_of
+from gateway.services.proposing import Origin, propose_new
+from gateway.services.records import ReviewReference
 from gateway.services.requests import CommitSession, NewEpisode, NewSession
+from gateway.services.secrets import check_candidate, masked
 from gateway.skills.classify import Unclassified, classify
-from gateway.skills.commit import Authority, ToCommit, commit
+from gateway.skills.commit import Authority, ToCommit, commit, is_known
 from gateway.skills.extract import Extracted, Transcript, extract
 from gateway.skills.ingest import RawMaterial, ingest
 from gateway.skills.summarize import ToSummarize, summarize
@@ -40,11 +44,15 @@ class Promoted:
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """What a commit did: `candidates` counts what stays one; `held` says why something could not be written."""
+    """What a commit did: `candidates` counts what stays one; `held` says why something could not be written.
+
+    `reviews` are the drafts of what an agent inferred: a person decides whether they become memories.
+    """
 
     session_id: str
     episodes: int
     promoted: list[Promoted]
+    reviews: list[ReviewReference]
     candidates: int
     held: list[str]
     summary: str
@@ -111,7 +119,7 @@ def owned(context: Context, parts: Parts, session_id: str) -> Session:
 
 
 def add_episode(principal: Principal, parts: Parts, new: NewEpisode) -> Episode:
-    """Append to a session; one that does not exist is opened with the default life.
+    """Append to a session; one that does not exist is opened with the default life. Secrets in it are masked.
 
     Raises:
         NotFound: an id is unknown or another's.
@@ -119,7 +127,7 @@ def add_episode(principal: Principal, parts: Parts, new: NewEpisode) -> Episode:
     """
     context = _context(principal, parts, new.user_id, new.agent_id, new.workspace_id)
     decision = _may_write(context, parts, new.session_id)
-    raw = ingest(RawMaterial(new.content, tuple(new.events), new.tags))
+    raw = ingest(RawMaterial(masked(parts, new.content), masked(parts, new.events), tuple(masked(parts, new.tags))))
     try:
         session = owned(context, parts, new.session_id)
     except NotFound:
@@ -131,8 +139,8 @@ def add_episode(principal: Principal, parts: Parts, new: NewEpisode) -> Episode:
         session_id=session.id,
         agent_id=context.agent_id,
         workspace_id=new.workspace_id or session.workspace_id,
-        content=raw.content,
-        summary=new.summary or "",
+        content=masked(parts, raw.content),
+        summary=masked(parts, new.summary or ""),
         events=raw.events,
         tags=raw.tags,
         created_at=now_ms(),
@@ -181,7 +189,7 @@ def commit_session(
     decision = _may_write(context, parts, session_id)
     if session.kind != SUBAGENT:
         _extract_new(context, parts, session, wanted, model)
-    promoted, held = _promote(context, parts, session, wanted, decision) if wanted.promote else ([], [])
+    outcome = _promote(context, parts, session, wanted, decision) if wanted.promote else _Outcome()
     with parts.ledger.read() as tx:
         count = sessions.count_episodes(tx, session.user_id, session.id)
         texts = tuple(one.content for one in sessions.episodes_of(tx, session.user_id, session.id))
@@ -191,7 +199,9 @@ def commit_session(
     with parts.ledger.write() as tx:
         sessions.change_session(tx, session.user_id, session.id, status="committed", summary=summary)
         _audit(tx, context, "commit_session", session.id, decision)
-    return Committed(session.id, count, promoted, len(waiting), held, summary, now.cursor)
+    return Committed(
+        session.id, count, outcome.promoted, outcome.reviews, len(waiting), outcome.held, summary, now.cursor
+    )
 
 
 def _extract_new(
@@ -237,38 +247,51 @@ def _candidate(
     )
 
 
-def _promote(
-    context: Context, parts: Parts, session: Session, wanted: CommitSession, decision: Decision
-) -> tuple[list[Promoted], list[str]]:
-    """Write what is important and sure enough. What a retry finds promoted already is told again, not written again."""
-    policy = parts.settings.policy
-    least = policy.promote_importance if wanted.min_importance is None else wanted.min_importance
+@dataclass(slots=True)
+class _Outcome:
+    promoted: list[Promoted] = field(default_factory=list[Promoted])
+    reviews: list[ReviewReference] = field(default_factory=list[ReviewReference])
+    held: list[str] = field(default_factory=list[str])
+
+
+def _promote(context: Context, parts: Parts, session: Session, wanted: CommitSession, decision: Decision) -> _Outcome:
+    """Write or propose what is important and sure enough. What a retry finds done already is told again, not done
+    again. A candidate's confidence counts for as much as people accepted of its agent's earlier proposals."""
+    settings = parts.settings.policy
+    least = settings.promote_importance if wanted.min_importance is None else wanted.min_importance
+    agent_id = context.agent_id or session.agent_id
     with parts.ledger.read() as tx:
         found = sessions.candidates_of(tx, session.user_id, session.id)
-    promoted: list[Promoted] = []
-    held: list[str] = []
+        drafts = reviews.of_candidates(tx, [one.id for one in found])
+        trust = {one.namespace: reviews.trust(tx, f"agent:{agent_id}", one.namespace) for one in found}
+    outcome = _Outcome()
     for one in found:
         if one.status == "promoted" and one.memory_id is not None:
-            promoted.append(Promoted(one.memory_id, one.namespace))
-        elif one.importance >= least and one.confidence >= policy.promote_confidence:
+            outcome.promoted.append(Promoted(one.memory_id, one.namespace))
+        elif one.id in drafts:
+            draft = drafts[one.id]
+            outcome.reviews.append(ReviewReference(draft.id, draft.status, draft.path))
+        elif one.importance >= least and one.confidence * trust[one.namespace] >= settings.promote_confidence:
             try:
-                promoted.append(_write(context, parts, session, one, decision))
+                _write(replace(context, agent_id=agent_id), parts, session, one, decision=decision, outcome=outcome)
             except GatewayError as error:
-                held.append(error.detail)
+                outcome.held.append(error.detail)
     parts.wake()
-    return promoted, held
+    return outcome
 
 
-def _write(context: Context, parts: Parts, session: Session, one: Candidate, decision: Decision) -> Promoted:
+def _write(
+    context: Context, parts: Parts, session: Session, one: Candidate, *, decision: Decision, outcome: _Outcome
+) -> None:
+    check_candidate(parts, one.content)
     namespace = parse_namespace(one.namespace)
     with parts.ledger.read() as tx:
         resource = guard.resource_at(tx, namespace)
     missing = NotFound(f"There is no namespace {one.namespace!r}.", field="target_namespace")
-    acting = (
-        replace(context.principal, agent_id=context.agent_id) if not context.principal.is_admin else context.principal
-    )
+    principal = context.principal
+    acting = replace(principal, agent_id=context.agent_id) if not principal.is_admin else principal
     guard.check(parts.ledger, acting, "write", resource, missing)
-    entry = guard.entry(context.principal, "promote", "memory", namespace=one.namespace, decision=decision)
+    entry = guard.entry(principal, "promote", "memory", namespace=one.namespace, decision=decision)
     memory = ToCommit(
         namespace=one.namespace,
         content=one.content,
@@ -278,11 +301,26 @@ def _write(context: Context, parts: Parts, session: Session, one: Candidate, dec
         source="conversation",
         source_ref=f"session/{session.id}",
     )
+    why = policy.for_new(
+        parts.settings.review,
+        namespace,
+        agent_id=context.agent_id,
+        source=memory.source,
+        confidence=one.confidence,
+        texts=(one.content,),
+    )
     with parts.importer.lock:
+        if why is not None and not is_known(parts, memory):
+            evidence = (f"session/{session.id}", *one.episode_ids)
+            origin = Origin(context, entry, why, evidence=evidence, candidate_id=one.id)
+            outcome.reviews.append(propose_new(parts, memory, origin).review)
+            with parts.ledger.write() as tx:
+                sessions.await_review(tx, one.id)
+            return
         done = commit(parts, memory, Authority(actor_of(context), entry))
         with parts.ledger.write() as tx:
             sessions.promote(tx, one.id, done.row.note_id)
-    return Promoted(done.row.note_id, one.namespace)
+    outcome.promoted.append(Promoted(done.row.note_id, one.namespace))
 
 
 def _opened(principal: Principal, parts: Parts, new: NewEpisode) -> Session:

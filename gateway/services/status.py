@@ -10,7 +10,7 @@ from gateway.access import guard
 from gateway.access.principal import Principal
 from gateway.importer.importer import ImportReport
 from gateway.importer.parts import Parts
-from gateway.ledger import journal, problems, registry
+from gateway.ledger import journal, problems, registry, reviews
 from gateway.ledger.problems import ProblemRow
 from gateway.services.records import text_time
 
@@ -39,6 +39,7 @@ class Health:
     git: dict[str, Any] | None = None
     index: dict[str, Any] | None = None
     problems: int | None = None
+    reviews: dict[str, int] | None = None
     alerts: list[str] = field(default_factory=list[str])
 
 
@@ -55,6 +56,7 @@ def health(principal: Principal, parts: Parts, version: str) -> Health:
         pending = registry.pending_counts(tx)
         waiting = journal.pending_count(tx)
         listed = problems.listed(tx)
+        drafts = reviews.counts(tx)
     vectors = parts.feed.embedder is not None
     folders = [
         FolderHealth(
@@ -78,9 +80,15 @@ def health(principal: Principal, parts: Parts, version: str) -> Health:
             "vectors": pending["vectors"] if vectors else None,
             "commits": waiting,
         },
-        git={"waits": parts.committer.trouble, "head": parts.history.head(), "pending": waiting},
+        git={
+            "waits": parts.committer.trouble,
+            "head": parts.history.head(),
+            "pending": waiting,
+            "sync": _sync(parts),
+        },
         index=_index(parts),
         problems=len(listed),
+        reviews=drafts,
         alerts=_alerts(parts, listed),
     )
 
@@ -131,6 +139,19 @@ def _index(parts: Parts) -> dict[str, Any]:
     }
 
 
+def _sync(parts: Parts) -> dict[str, Any] | None:
+    """How the sync with the git remote goes; None where there is none."""
+    if parts.settings.git.remote is None:
+        return None
+    at = parts.sync.at
+    return {
+        "remote": parts.settings.git.remote,
+        "at": text_time(int(at * 1000)) if at is not None else None,
+        "error": parts.sync.error,
+        "advice": parts.sync.advice,
+    }
+
+
 def _alerts(parts: Parts, listed: list[ProblemRow]) -> list[str]:
     found = [row.message for row in listed if not row.path]
     if parts.vault_error:
@@ -139,4 +160,6 @@ def _alerts(parts: Parts, listed: list[ProblemRow]) -> list[str]:
         found.append(f"The watcher is out ({parts.watcher.trouble}); changes are found by the scan.")
     if parts.committer.trouble:
         found.append(parts.committer.trouble)
+    if parts.sync.error:
+        found.append(parts.sync.error)
     return found

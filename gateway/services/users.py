@@ -10,6 +10,7 @@ from gateway.ledger.identities import User
 from gateway.notes.namespace import Namespace
 from gateway.services.agents import keeper
 from gateway.services.requests import NewUser, UserPatch
+from gateway.services.secrets import check_request
 
 
 def profile_namespace(user_id: str) -> str:
@@ -22,8 +23,10 @@ def create(principal: Principal, parts: Parts, new: NewUser) -> User:
 
     Raises:
         AlreadyExists: the id is taken, perhaps in another case.
+        SecretFound: name or preferences hold a secret.
     """
     decision = guard.operate(parts.ledger, principal)
+    check_request(parts, new)
     with parts.importer.lock:
         with parts.ledger.write() as tx:
             user = identities.add_user(tx, new.user_id, new.display_name or new.user_id, dict(new.preferences))
@@ -47,9 +50,11 @@ def change(principal: Principal, parts: Parts, user_id: str, patch: UserPatch) -
     Raises:
         NotAllowed: agents and readers change no users.
         NotFound: there is no such user, or it is another.
+        SecretFound: name or preferences hold a secret.
     """
     decision = keeper(principal)
     get(principal, parts, user_id)
+    check_request(parts, patch)
     values = {name: value for name, value in patch.model_dump(exclude_unset=True).items() if value is not None}
     with parts.ledger.write() as tx:
         identities.change_user(tx, user_id, **values)

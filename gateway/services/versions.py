@@ -1,35 +1,20 @@
-"""The life of one memory: receipts, history, and what changed between versions."""
+"""How far the newest version of a memory has come, and what changed since the one a caller saw."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict
 from typing import Any
 
 from gateway.access.principal import Principal
 from gateway.importer.parts import Parts
 from gateway.importer.rows import HELD
-from gateway.ledger import journal, registry
+from gateway.ledger import journal
 from gateway.ledger.journal import Version
 from gateway.ledger.registry import NoteRow
-from gateway.services.composition import difference
+from gateway.notes.difference import difference
 from gateway.services.lookup import find
-from gateway.services.records import DONE, PENDING, Receipt, Written, text_time
+from gateway.services.records import DONE, PENDING, Receipt, Written
 from gateway.services.requests import Precondition
-
-
-@dataclass(frozen=True, slots=True)
-class VersionRecord:
-    """One version of a memory. `commit` is None while git does not have it; `version` where only git knows it."""
-
-    version: int | None
-    op: str
-    etag: str | None
-    path: str
-    author: str
-    actor: str
-    at: str
-    commit: str | None
-    diff: str | None = None
 
 
 def receipt(principal: Principal, parts: Parts, note_id: str) -> Written:
@@ -61,23 +46,6 @@ def deletion_receipt() -> Receipt:
 def deletion_answer(row: NoteRow) -> dict[str, Any]:
     """The body of the answer to a delete."""
     return {"deleted": True, "id": row.note_id, "receipt": asdict(deletion_receipt())}
-
-
-def history(principal: Principal, parts: Parts, note_id: str, *, with_diff: bool) -> list[VersionRecord]:
-    """All versions of a memory, newest first; deleted memories keep theirs.
-
-    Raises:
-        NotFound: no version of such a memory is known.
-    """
-    with parts.ledger.read() as tx:
-        known = journal.history(tx, note_id)
-        row = registry.note(tx, note_id)
-    if row is not None or not known or not principal.is_admin:  # of a deleted memory nobody can tell whose it was
-        row, _ = find(principal, parts, note_id, "read")
-    records = [_record(version) for version in known]
-    if row is not None:
-        records += _before_the_ledger(parts, row, {version.sha for version in known if version.sha})
-    return _with_diffs(parts, records) if with_diff else records
 
 
 def explain_difference(parts: Parts, row: NoteRow, present: bytes, wanted: Precondition) -> str:
@@ -122,37 +90,3 @@ def _commit_state(parts: Parts, row: NoteRow, newest: Version | None) -> str:
     if newest is None or newest.state == "pending":
         return f"failed: {parts.committer.trouble}" if parts.committer.trouble else PENDING
     return DONE
-
-
-def _record(version: Version) -> VersionRecord:
-    return VersionRecord(
-        version.version,
-        version.op,
-        version.etag,
-        version.path,
-        version.author_name,
-        version.actor,
-        text_time(version.at) or "",
-        version.sha,
-    )
-
-
-def _before_the_ledger(parts: Parts, row: NoteRow, known: set[str]) -> list[VersionRecord]:
-    """Commits of the note's present path that this ledger has no version for, e.g. after it was made anew."""
-    return [
-        VersionRecord(None, "write", None, row.path, entry.author, "git", text_time(entry.at) or "", entry.sha)
-        for entry in parts.history.log(row.path)
-        if entry.sha not in known
-    ]
-
-
-def _with_diffs(parts: Parts, records: list[VersionRecord]) -> list[VersionRecord]:
-    texts = [text_of(parts, one.etag, one.commit, one.path) if one.op != "delete" else b"" for one in records]
-    result: list[VersionRecord] = []
-    for number, one in enumerate(records):
-        new = texts[number]
-        old = texts[number + 1] if number + 1 < len(texts) else b""
-        name = f"version {one.version or one.commit}"
-        diff = None if new is None or old is None else difference(old, new, old_name="before", new_name=name)
-        result.append(replace(one, diff=diff))
-    return result

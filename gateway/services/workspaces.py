@@ -11,6 +11,7 @@ from gateway.ledger import Transaction, agents, audit, identities
 from gateway.ledger.agents import Workspace
 from gateway.services.agents import keeper
 from gateway.services.requests import NewWorkspace, WorkspacePatch
+from gateway.services.secrets import check_request
 
 
 def create(principal: Principal, parts: Parts, new: NewWorkspace) -> Workspace:
@@ -20,10 +21,12 @@ def create(principal: Principal, parts: Parts, new: NewWorkspace) -> Workspace:
         AlreadyExists: the id is taken.
         Invalid: a member or agent is unknown.
         NotAllowed, NotFound: the role may not; the owner is unknown or not the key's user.
+        SecretFound: the name holds a secret.
     """
     decision = keeper(principal)
     context = guard.identify(parts.ledger, principal, user_id=new.owner_user_id)
     owner = context.user_id or parts.settings.vault.owner
+    check_request(parts, new)
     members = list(dict.fromkeys([owner, *new.member_user_ids]))
     with parts.ledger.write() as tx:
         _check_known(tx, members, list(new.allowed_agent_ids))
@@ -64,11 +67,13 @@ def change(principal: Principal, parts: Parts, workspace_id: str, patch: Workspa
 
     Raises:
         Invalid: a member or agent is unknown.
+        SecretFound: the name holds a secret.
         NotAllowed: the key is not its owner's.
         NotFound: as for `get`.
     """
     decision = keeper(principal)
     present = _kept(principal, parts, workspace_id)
+    check_request(parts, patch)
     values = {name: value for name, value in patch.model_dump(exclude_unset=True).items() if value is not None}
     for name in ("member_user_ids", "allowed_agent_ids"):
         if name in values:

@@ -17,9 +17,10 @@ from gateway.ledger.journal import Actor
 from gateway.ledger.registry import NoteRow
 from gateway.notes.namespace import Namespace, note_path, parse_namespace
 from gateway.notes.note import PropertyValue, parse
-from gateway.notes.template import render_memory, time_text
+from gateway.notes.template import time_text
 from gateway.notes.text import content_hash, file_name_for, new_memory_id
 from gateway.skills.contract import Skill
+from gateway.skills.proposals import new_note
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,24 +93,27 @@ def commit(parts: Parts, wanted: ToCommit, authority: Authority) -> Committed:
 
 
 def _note(wanted: ToCommit, namespace: Namespace, memory_id: str) -> bytes:
-    at = time_text(datetime.now(UTC))
-    properties: dict[str, PropertyValue] = {
-        "id": memory_id,
+    return new_note(memory_id, namespace, wanted.content, properties_of(wanted), at=datetime.now(UTC))
+
+
+def properties_of(wanted: ToCommit) -> dict[str, PropertyValue]:
+    """What the caller said of a memory, as properties of its note."""
+    return {
         "type": wanted.memory_type,
         "summary": wanted.summary,
         "tags": list(wanted.tags),
         "importance": wanted.importance,
         "confidence": wanted.confidence,
-        "visibility": wanted.visibility or namespace.default_visibility,
-        "status": "active",
+        "visibility": wanted.visibility,
         "source": wanted.source,
         "source_ref": wanted.source_ref,
-        "created": at,
-        "updated": at,
         "expires": time_text(wanted.expires_at) if wanted.expires_at else None,
-        "version": 1,
     }
-    return render_memory(properties, wanted.content)
+
+
+def is_known(parts: Parts, wanted: ToCommit) -> bool:
+    """Whether the same text is a memory of that namespace already."""
+    return _same_text(parts, wanted) is not None
 
 
 def _same_text(parts: Parts, wanted: ToCommit) -> NoteRow | None:
@@ -122,8 +126,15 @@ def _same_text(parts: Parts, wanted: ToCommit) -> NoteRow | None:
 
 
 def _check_tombstones(parts: Parts, namespace: str, data: bytes) -> None:
+    content = content_hash(parse(data).body)
     with parts.ledger.read() as tx:
-        if tombstones.buried(tx, namespace, content_hash=content_hash(parse(data).body)):
+        if tombstones.proposal_buried(tx, namespace, f":{content}"):
+            raise Tombstoned(
+                "A person rejected this text when it was proposed.",
+                field="content",
+                advice="A user can write it explicitly: source `manual`, without an agent.",
+            )
+        if tombstones.buried(tx, namespace, content_hash=content):
             raise Tombstoned(
                 "This text was forgotten on request and may not come back by this way.",
                 field="content",

@@ -126,6 +126,29 @@ class VaultFiles:
             raise ChangedElsewhere("The note was changed in the vault meanwhile.", file=path)
         _sync_folder(target.parent)
 
+    def move(self, path: str, new_path: str, base_etag: str) -> None:
+        """Give a note whose bytes have the hash `base_etag` another path; never overwrites.
+
+        Raises:
+            AlreadyExists: the new name is taken.
+            ChangedElsewhere: the file has other bytes by now, or is gone; it stands where it was found.
+            BadPath: a path is unacceptable, or no regular file stands there.
+        """
+        source, target = resolve_for_write(self.root, path), resolve_for_write(self.root, new_path)
+        _mode_of(source, path, linked=True)
+        try:
+            rename_no_replace(source, target)
+        except FileExistsError:
+            raise AlreadyExists("There is a file of that name already.", file=new_path) from None
+        except FileNotFoundError:
+            raise ChangedElsewhere("The note is gone from the vault.", file=path) from None
+        if _etag_at(target) != base_etag:
+            with contextlib.suppress(FileExistsError):  # a save made the old name anew: both texts stay
+                rename_no_replace(target, source)
+            raise ChangedElsewhere("The note was changed in the vault meanwhile.", file=path)
+        _sync_folder(target.parent)
+        _sync_folder(source.parent)
+
     def spare(self, intent_id: str) -> bytes | None:
         """What an intent swapped out, while it is still kept."""
         try:

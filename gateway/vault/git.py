@@ -5,8 +5,9 @@ GitPython's own index is not used: it commits whatever a person has staged and i
 
 from __future__ import annotations
 
+import re
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -64,8 +65,19 @@ class Git:
         with self._git.custom_environment(GIT_LITERAL_PATHSPECS="0"):
             return self.ask("check-ignore", "--quiet", ".").code == 0
 
-    def ask(self, *arguments: str, send: bytes | None = None) -> GitAnswer:
-        """Run a command and return its answer, whatever its exit code."""
+    def ask(
+        self,
+        *arguments: str,
+        send: bytes | None = None,
+        env: Mapping[str, str] | None = None,
+        timeout: float = _TIMEOUT_SECONDS,
+    ) -> GitAnswer:
+        """Run a command and return its answer, whatever its exit code.
+
+        Args:
+            env: further environment variables.
+            timeout: seconds after which the command is killed.
+        """
         # A session of its own: a signal to the gateway must not stop git half-way.
         options: dict[str, Any] = {"start_new_session": True}
         with tempfile.TemporaryFile() as stdin:
@@ -79,22 +91,23 @@ class Git:
                 with_exceptions=False,
                 stdout_as_string=False,
                 strip_newline_in_stdout=False,
-                kill_after_timeout=_TIMEOUT_SECONDS,
+                kill_after_timeout=timeout,
+                env=dict(env or {}),
                 **options,
             )
         code, out, error = cast("tuple[int, bytes | str, bytes | str]", answer)
         data = out if isinstance(out, bytes) else out.encode("utf-8", "surrogateescape")
         return GitAnswer(code, data, error if isinstance(error, str) else error.decode("utf-8", "replace"))
 
-    def run(self, *arguments: str, send: bytes | None = None) -> bytes:
+    def run(self, *arguments: str, send: bytes | None = None, env: Mapping[str, str] | None = None) -> bytes:
         """Run a command that must succeed.
 
         Raises:
             GitTrouble: with git's own words.
         """
-        answer = self.ask(*arguments, send=send)
+        answer = self.ask(*arguments, send=send, env=env)
         if answer.code != 0:
-            raise GitTrouble(f"`git {arguments[0]}` failed: {_last_line(answer.error)}.")
+            raise GitTrouble(f"`git {arguments[0]}` failed: {last_line(answer.error)}.")
         return answer.out
 
     def text(self, *arguments: str) -> str | None:
@@ -113,6 +126,8 @@ def split_nul(data: bytes) -> Sequence[bytes]:
     return [field for field in data.split(b"\0") if field]
 
 
-def _last_line(error: str) -> str:
+def last_line(error: str) -> str:
+    """The last words of git's complaint, without the credentials of an address."""
     lines = [line for line in error.strip().strip("'").splitlines() if line.strip()]
-    return lines[-1].strip().strip("'") if lines else "no reason given"
+    words = lines[-1].strip().strip("'") if lines else "no reason given"
+    return re.sub(r"//[^/@\s]+@", "//", words)

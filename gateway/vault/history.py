@@ -17,6 +17,7 @@ from pathlib import Path
 
 from gateway.errors import GitTrouble
 from gateway.vault.git import Git, config_value, split_nul
+from gateway.vault.log import LoggedVersion, log_of_memory, texts
 
 _SHA = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 _IN_PROGRESS = {
@@ -53,15 +54,6 @@ class Commit:
     changes: tuple[Change, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class LogEntry:
-    """One commit of a path; `at` in ms since 1970 UTC."""
-
-    sha: str
-    author: str
-    at: int
-
-
 class History:
     """The repository that holds the vault."""
 
@@ -73,6 +65,16 @@ class History:
         self._prefix = ""
         self._hash_name = "sha1"
         self._file_modes = True
+
+    @property
+    def runner(self) -> Git:
+        """Git in the vault's folder, for branches and sync."""
+        return self._git
+
+    @property
+    def prefix(self) -> str:
+        """The vault's folder within its repository, with a slash at the end; empty where they are the same."""
+        return self._prefix
 
     def ensure(self) -> None:
         """Make the vault a repository if it lies in none, and learn where its git folder is.
@@ -175,6 +177,20 @@ class History:
             self._sync_index([change for commit in commits for change in commit.changes])
             return ids
 
+    def commit_to(self, ref: str, commit: Commit) -> str:
+        """Make one commit on top of HEAD under a branch that does not exist yet. Returns its id.
+
+        Raises:
+            GitTrouble: there is no commit to stand on, or git refused.
+        """
+        with self._lock:
+            if self.head() is None:
+                raise GitTrouble("The vault has no commit yet.")
+            ids = self._fast_import(self._stream([commit], ref)).decode("ascii").split()
+            if len(ids) != 1:
+                raise GitTrouble("Git did not confirm the commit.")
+            return ids[0]
+
     def show(self, revision: str, path: str) -> bytes | None:
         """The bytes of a path at a commit; None where it was not there."""
         if not _SHA.fullmatch(revision):
@@ -182,15 +198,14 @@ class History:
         answer = self._git.ask("cat-file", "blob", f"{revision}:{self._prefix}{path}")
         return answer.out if answer.code == 0 else None
 
-    def log(self, path: str, limit: int = 200) -> list[LogEntry]:
-        """Commits that touched a path under its present name, newest first. Renames are the ledger's to know."""
-        if self.head() is None:
-            return []
-        out = self._git.ask(
-            "log", f"--max-count={limit}", "--format=%H%x00%an%x00%ct", "--end-of-options", "HEAD", "--", path
-        )
-        fields = [line.split("\0") for line in out.out.decode("utf-8", "replace").split("\n") if line]
-        return [LogEntry(sha, author, int(at) * 1000) for sha, author, at in fields] if out.code == 0 else []
+    def log_of_memory(self, note_id: str, path: str, tip: str | None = None) -> list[LoggedVersion]:
+        """Commits of a memory under a path and what it was called before, newest first, from a commit (or HEAD) on."""
+        start = tip if tip is not None and _SHA.fullmatch(tip) else "HEAD"
+        return log_of_memory(self._git, self._prefix, note_id, path, start)
+
+    def texts(self, wanted: Sequence[tuple[str, str]]) -> list[bytes | None]:
+        """The bytes of paths at commits, in order; None where there is no such file."""
+        return texts(self._git, self._prefix, wanted)
 
     def changed_paths(self, old: str, new: str) -> list[str]:
         """Paths of the vault that differ between two commits."""
@@ -217,6 +232,11 @@ class History:
         """After a crash between commit and index: make `git status` agree with HEAD for these paths."""
         at_head = self.committed(paths)
         self._update_index({path: at_head.get(path) for path in paths if "\0" not in path})
+
+    def staged(self, base: str, paths: Collection[str]) -> set[str]:
+        """Of these paths, those for which a person has staged something other than a commit holds."""
+        out = self._git.ask("diff-index", "--cached", "--name-only", "-z", "--relative", base, "--").out
+        return {one.decode("utf-8", "surrogateescape") for one in split_nul(out)} & set(paths)
 
     def tidy_index(self) -> None:
         """Bring up to date what another tool's `index.lock` kept from the index."""

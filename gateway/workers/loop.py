@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from gateway import log
 from gateway.access.authenticate import Authenticator
-from gateway.errors import GatewayError
+from gateway.errors import GatewayError, GitTrouble
 from gateway.importer import problems_note
 from gateway.importer.importer import ImportReport
 from gateway.importer.parts import Parts
@@ -16,6 +16,8 @@ from gateway.importer.recover import recover
 from gateway.importer.watch import Watcher
 from gateway.ledger import audit, idempotency, sessions
 from gateway.ledger.database import now_ms
+from gateway.services import sync
+from gateway.skills.review_branches import ReviewBranches
 
 _LOG = log.get("workers")
 _UPKEEP_SECONDS = 30.0
@@ -68,14 +70,16 @@ class Worker:
 class Workers:
     """All background threads of one gateway."""
 
-    def __init__(self, parts: Parts, authenticator: Authenticator) -> None:
+    def __init__(self, parts: Parts, authenticator: Authenticator, branches: ReviewBranches) -> None:
         self._parts = parts
+        self._branches = branches
         self._authenticator = authenticator
         self._changed: set[str] = set()
         self._changed_lock = threading.Lock()
         self._next_scan = 0.0
         self._next_upkeep = 0.0
         self._problems_changed = True
+        self._said: str | None = None
         self._stopping = False
         settings = parts.settings
         self._import = Worker("import", self._import_step, self._import_interval)
@@ -84,6 +88,8 @@ class Workers:
         self._git = Worker("git", self._git_step, lambda: settings.git.batch_seconds)
         self._audit = Worker("audit", self._audit_step, lambda: _READS_SECONDS)
         self._all = [self._import, self._index, self._embed, self._git, self._audit]
+        if settings.git.remote is not None:
+            self._all.append(Worker("sync", self._sync_step, lambda: settings.git.sync_seconds))
         parts.importer.on_change = self._on_change
         parts.wake = self._index.wake
         if settings.watch.enabled:
@@ -168,12 +174,23 @@ class Workers:
     def _audit_step(self) -> None:
         self._parts.reads.flush()
 
+    def _sync_step(self) -> None:
+        if not self._parts.scanned.is_set():
+            return
+        try:
+            sync.run(self._parts, self._branches)
+        except GitTrouble as error:
+            if self._parts.sync.error != self._said:
+                _LOG.warning("the sync with the git remote waits", reason=error.detail)
+            self._said = self._parts.sync.error
+
     def _git_step(self) -> None:
         parts = self._parts
         if self._problems_changed and parts.scanned.is_set():
             self._problems_changed = False
             self._problems_changed |= not problems_note.update(parts.importer)
         parts.committer.flush()
+        self._branches.look()
         if time.monotonic() >= self._next_upkeep:
             self._next_upkeep = time.monotonic() + _UPKEEP_SECONDS
             recover(parts.importer)  # writes that an error (a full disk) left half-way

@@ -67,6 +67,10 @@ ODD = ["%00", "a%00b", "%ff", "%2e%2e", "a%2Fb", "x" * 5_000, "%F0%9F%98%80", "%
 PATHS = [
     "/v1/memory/{}",
     "/v1/memory/{}/history",
+    "/v1/memory/{}/history/1",
+    "/v1/memory/mem_x/history/{}",
+    "/v1/memory/{}/diff",
+    "/v1/memory/{}/blame",
     "/v1/memory/{}/receipt",
     "/v1/sessions/{}",
     "/v1/sessions/{}/episodes",

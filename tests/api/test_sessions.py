@@ -84,10 +84,14 @@ class _Handler(BaseHTTPRequestHandler):
         pass
 
 
+# What is inferred becomes memory at once; that it becomes a draft by default is shown in test_reviews.py.
+TRUSTING = {"agents": "none"}
+
+
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory, template):
     """A server without a language model."""
-    with served(tmp_path_factory.mktemp("sessions") / "data", template) as server:
+    with served(tmp_path_factory.mktemp("sessions") / "data", template, review=TRUSTING) as server:
         people(server)
         yield server
 
@@ -97,7 +101,7 @@ def modelled(tmp_path_factory, template):
     """A server with the fake model, and the model."""
     model = FakeModel()
     llm = {"provider": "openai", "base_url": model.url, "model": "fake", "api_key": "sk-fake", "timeout_seconds": 0.7}
-    with served(tmp_path_factory.mktemp("modelled") / "data", template, llm=llm) as server:
+    with served(tmp_path_factory.mktemp("modelled") / "data", template, llm=llm, review=TRUSTING) as server:
         people(server)
         yield server, model
     model.stop()
@@ -243,7 +247,7 @@ def test_episodes_never_reach_the_vault(plain, hermes):
         ("用户：我喜欢喝乌龙茶。", "preference"),
         ("用户：我们决定采用蓝色方案。", "decision"),
         ("用户：我住在杭州。", "fact"),
-        ("用户：请记住门禁密码是1234。", "fact"),
+        ("用户：请记住门牌号是1234。", "fact"),
         ("我：这次的教训是先备份。", "experience"),
     ],
 )

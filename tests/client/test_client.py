@@ -63,6 +63,14 @@ def test_every_method(gateway, hermes, kind):
         )
         assert changed["version"] == 2
         assert memory.get(made["id"])["content"].strip() == f"Tom keeps ducks, said {mark}."
+        assert [one["kind"] for one in memory.history(made["id"])] == ["agent", "agent"]
+        assert memory.text_at(made["id"], 1)["content"].strip() == f"Tom keeps bees, said {mark}."
+        assert f"-Tom keeps bees, said {mark}." in memory.diff(made["id"])
+        assert f"+Tom keeps bees, said {mark}." in memory.diff(made["id"], 2, 1)
+        assert memory.blame(made["id"])[-1]["version"] == 2
+        back = memory.revert(made["id"], 1, etag=changed["etag"])
+        changed = memory.revert(made["id"], 2, etag=back["etag"])
+        assert changed["version"] == 4
         memory.append_episode(f"s-{mark}", f"User: remember that the {mark} key hangs in the hall.", tags=["chat"])
         done = memory.commit_session(f"s-{mark}", min_importance=0.5)
         assert done["episodes"] == 1

@@ -88,6 +88,26 @@ def writing(world: World, principal: str):
             }
 
 
+def versions(world: World, principal: str):
+    """Every memory's versions, by number and by commit, others' commits among them."""
+    commits = {}
+    for token, made in world.memories.items():
+        path = f"/v1/memory/{made['id']}/history"
+        commits[token] = [one["commit"] for one in world.must("admin", "GET", path)["versions"] if one["commit"]]
+    some = [one for known in commits.values() for one in known[:1]]
+    for token, made in world.memories.items():
+        for named in ["1", *commits[token][:1], *some[:2], "HEAD", "forged"]:
+            yield {"path": {"memory_id": made["id"], "commit": named}, "params": {"from": named, "to": named}}
+    for memory_id in memory_ids(world, principal)[-4:]:
+        yield {"path": {"memory_id": memory_id, "commit": "1"}, "params": {"to": "1"}}
+
+
+def reverting(world: World, principal: str):
+    for case in writing(world, principal):
+        ids = {name: value for name, value in case["json"].items() if name != "content"}
+        yield case | {"json": ids | {"to": "1"}}
+
+
 def judging(world: World, principal: str):
     for token, made in world.memories.items():
         if token not in ALLOWED[principal]:
@@ -226,6 +246,10 @@ CASES = {
     ("PATCH", "/v1/memory/{memory_id}"): writing,
     ("DELETE", "/v1/memory/{memory_id}"): writing,
     ("GET", "/v1/memory/{memory_id}/history"): reading,
+    ("GET", "/v1/memory/{memory_id}/history/{commit}"): versions,
+    ("GET", "/v1/memory/{memory_id}/diff"): versions,
+    ("GET", "/v1/memory/{memory_id}/blame"): versions,
+    ("POST", "/v1/memory/{memory_id}/revert"): reverting,
     ("GET", "/v1/memory/{memory_id}/receipt"): reading,
     ("POST", "/v1/memory/{memory_id}/feedback"): judging,
     ("POST", "/v1/sessions"): opening,
@@ -335,6 +359,10 @@ def test_anothers_memory_answers_exactly_like_a_missing_one(world, principal):
         for method, suffix, options in (
             ("GET", "", {}),
             ("GET", "/history", {}),
+            ("GET", "/history/1", {}),
+            ("GET", "/diff", {}),
+            ("GET", "/blame", {}),
+            ("POST", "/revert", {"json": {"to": "1", "version": 1}}),
             ("GET", "/receipt", {}),
             ("PATCH", "", {"json": {"summary": "x", "version": 1}}),
             ("DELETE", "", {"params": {"version": 1}}),

@@ -81,9 +81,10 @@ async def _session(client: Client, how: str) -> None:
     assert any(one["memory"]["namespace"] == f"session/{session}/episodic" for one in found["results"])
     done = await ask(client, "memory_commit_session", session_id=session)
     assert done["episodes"] == 2
-    assert len(done["promoted"]) == 1
+    assert done["promoted"] == []
+    assert [one["status"] for one in done["reviews"]] == ["pending"]
     again = await ask(client, "memory_commit_session", session_id=session)
-    assert again["promoted"] == done["promoted"]
+    assert again["reviews"] == done["reviews"]
 
 
 def test_resources(connect):

@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from gateway.notes.drafts import DRAFT_PROPERTIES
 from gateway.notes.fields import read_fields
 from gateway.notes.links import links_in
 from gateway.notes.namespace import STARTER_FOLDERS, locate
@@ -45,6 +46,45 @@ def test_every_property_has_one_type_in_obsidian():
     types = json.loads((VAULT / ".obsidian/types.json").read_text(encoding="utf-8"))["types"]
     used = {name for path in NOTES for name in parse(path.read_bytes()).properties}
     assert set(PROPERTY_ORDER) | used <= set(types)
+
+
+INSERTED = {"{{title}}": 'Tea at "four": a [[note]]'.replace('"', "'"), "{{date:YYYY-MM-DD}}": "2026-11-30"}
+
+
+@pytest.mark.parametrize("path", sorted((VAULT / "Templates").glob("*.md")), ids=lambda path: path.stem)
+def test_a_template_is_a_good_memory_once_it_is_inserted(path: Path):
+    text = path.read_text(encoding="utf-8")
+    for variable, value in (INSERTED | {"{{time:HH:mm:ss}}": "10:00:00"}).items():
+        text = text.replace(variable, value)
+    assert "{{" not in text
+    note = parse(text.encode("utf-8"))
+    fields, problems = read_fields(note)
+    assert (note.readiness, note.problems, problems) == ("ready", (), ())
+    assert fields.summary == INSERTED["{{title}}"]
+    assert fields.created is not None
+    assert fields.type
+
+
+def test_there_is_a_template_for_every_kind_of_note():
+    names = {path.stem for path in (VAULT / "Templates").glob("*.md")}
+    assert names == {
+        *("Memory", "Preference", "Decision", "Experience", "Directive", "Profile", "Preferences", "Workspace memory"),
+    }
+
+
+def test_the_home_note_fits_on_a_screen_and_says_how_to_decide():
+    home = (VAULT / "Home.md").read_text(encoding="utf-8")
+    assert len(home.splitlines()) < 70
+    for words in ("`Reviews/Queue`", "`decision`", "`accept`", "`reject`", "`Reviews/Accepted`", "`Reviews/Rejected`"):
+        assert words in home
+    assert "`target_namespace`" in home
+    assert "`secrets`" in home
+
+
+def test_the_properties_of_a_draft_have_types():
+    types = json.loads((VAULT / ".obsidian/types.json").read_text(encoding="utf-8"))["types"]
+    assert set(DRAFT_PROPERTIES) <= set(types)
+    assert (types["decided"], types["evidence"], types["secrets"]) == ("datetime", "multitext", "text")
 
 
 def test_the_settings_and_views_can_be_read():

@@ -94,7 +94,7 @@ def test_odd_names_are_committed_as_themselves_and_nothing_else_is(vault: Path, 
     assert status(vault) == before
     assert history.committed([name]) == {name: history.blob_id(b"odd")}
     assert history.show(sha, name) == b"odd"
-    assert [entry.sha for entry in history.log(name)] == [sha]
+    assert [entry.sha for entry in history.log_of_memory("mem_x", name)] == [sha]
     history.resync_index([name])
     assert status(vault) == before
     (vault / name).unlink()
@@ -116,7 +116,7 @@ def test_a_vault_in_a_sub_folder_of_a_larger_repository_touches_only_itself(tmp_
     [sha] = history.commit([commit_of(write(root, "a/語.md", b"x"))])
     assert status(tmp_path) == ["M  code.md", ""]
     assert history.show(sha, "a/語.md") == b"x"
-    assert [entry.sha for entry in history.log("a/語.md")] == [sha]
+    assert [entry.sha for entry in history.log_of_memory("mem_x", "a/語.md")] == [sha]
     [second] = history.commit([commit_of(write(root, "a/語.md", b"y"))])
     assert history.changed_paths(sha, second) == ["a/語.md"]
     assert not (root / ".git").exists()

@@ -1,0 +1,247 @@
+"""Sync with the git remote: fetch, merge with what people do meanwhile, import, decide what was merged, push."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from gateway.access import guard
+from gateway.access.principal import Principal
+from gateway.errors import GitTrouble, RemoteRewritten
+from gateway.importer.apply import PERSON
+from gateway.importer.parts import Parts
+from gateway.ledger import audit, meta, problems, reviews
+from gateway.ledger.database import now_ms
+from gateway.ledger.journal import Actor
+from gateway.ledger.problems import ProblemRow
+from gateway.ledger.reviews import Review
+from gateway.skills.review_branches import ReviewBranches
+from gateway.vault.branches import Branches
+from gateway.vault.checkout import Checkout, changes_between
+from gateway.vault.remote import Remote
+
+_TRIES = 5
+_WHERE = "git: remote"
+REWRITTEN = "remote-rewritten"
+
+
+@dataclass(frozen=True, slots=True)
+class SyncRecord:
+    """What a sync did.
+
+    Attributes:
+        remote: its name; None where none is configured: then only local branches were looked at.
+        head: the commit at which the vault stands now.
+        merged: whether commits of the remote were brought in.
+        pushed: whether something was pushed.
+        decided: drafts that were decided by a merge or a deleted branch.
+        conflicts: conflict copies that were laid beside notes, to be merged by a person.
+    """
+
+    remote: str | None
+    head: str | None
+    merged: bool
+    pushed: bool
+    decided: int
+    conflicts: list[str]
+
+
+def sync(principal: Principal, parts: Parts, branches: ReviewBranches, *, accept_rewrite: bool = False) -> SyncRecord:
+    """Sync now, with everything that waits for git.
+
+    Args:
+        accept_rewrite: the remote's history was rewritten, and that is right.
+
+    Raises:
+        NotAllowed: the principal is no administrator.
+        RemoteRewritten: the remote's history was rewritten; nothing was merged.
+        GitTrouble: what is in the way, and what to do.
+    """
+    decision = guard.operate(parts.ledger, principal)
+    with parts.ledger.write() as tx:
+        audit.write(tx, guard.entry(principal, "sync", "gateway", decision=decision))
+    parts.importer.scan(settled=True)
+    parts.committer.flush(everything=True)
+    return run(parts, branches, accept_rewrite=accept_rewrite)
+
+
+def run(parts: Parts, branches: ReviewBranches, *, accept_rewrite: bool = False) -> SyncRecord:
+    """One round; one at a time. What went wrong is also remembered for health.
+
+    Raises:
+        RemoteRewritten, GitTrouble: as for `sync`.
+    """
+    with parts.sync.waiting:
+        try:
+            done = _run(parts, branches, accept_rewrite)
+        except GitTrouble as error:
+            parts.sync.error, parts.sync.advice = error.detail, error.advice
+            raise
+        parts.sync.at, parts.sync.error, parts.sync.advice = time.time(), None, None
+        return done
+
+
+def _run(parts: Parts, branches: ReviewBranches, accept_rewrite: bool) -> SyncRecord:
+    parts.committer.flush()
+    decided = branches.look()
+    settings = parts.settings.git
+    if settings.remote is None:
+        return SyncRecord(None, parts.history.head(), False, False, decided, [])
+    remote = Remote(parts.history, settings.remote, settings.remote_branch, settings.sync_timeout_seconds)
+    branch = remote.check()
+    merged, pushed = False, False
+    copies: list[str] = []
+    for _ in range(_TRIES):
+        remote.fetch()
+        theirs = remote.head()
+        _check_rewritten(parts, remote, theirs, accept_rewrite)
+        brought = _merge(parts, remote, branch, theirs)
+        if brought is None:
+            continue  # the vault moved meanwhile
+        merged |= brought[0]
+        copies += brought[1]
+        _remember(parts, theirs)
+        _follow_review_branches(parts, remote)
+        decided += branches.look()
+        parts.committer.flush()
+        outcome = _push(parts, remote, theirs) if settings.push else False
+        if outcome is not None:
+            pushed |= outcome
+            break
+    else:
+        raise GitTrouble("The remote or the vault moves all the time.", advice="The sync is tried again by itself.")
+    return SyncRecord(settings.remote, parts.history.head(), merged, pushed, decided, copies)
+
+
+def _check_rewritten(parts: Parts, remote: Remote, theirs: str | None, accepted: bool) -> None:
+    """A force-push or a vanished branch upstream is never followed blindly."""
+    with parts.ledger.read() as tx:
+        last = meta.get(tx, meta.REMOTE_HEAD)
+    rewritten = last is not None and (theirs is None or not remote.is_ancestor(last, theirs))
+    if not rewritten or accepted:
+        _say(parts, None)
+        return
+    branches = Branches(parts.history)
+    kept = [branches.rescue(f"{name}/{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}", commit)
+            for name, commit in (("upstream", last), ("vault", parts.history.head())) if commit]  # fmt: skip
+    what = "is gone" if theirs is None else "was rewritten (force-pushed)"
+    error = RemoteRewritten(
+        f"The branch `{remote.branch}` of `{remote.name}` {what}; nothing was merged or pushed.",
+        advice=f"Both sides are kept as {', '.join(kept)}. If the new history is right, run "
+        "`memory-gateway sync --accept-rewrite`: both histories are then merged.",
+        rescue=kept,
+    )
+    _say(parts, error)
+    raise error
+
+
+def _say(parts: Parts, error: GitTrouble | None) -> None:
+    rows = (
+        [ProblemRow(_WHERE, REWRITTEN, error.detail, error.advice or "", None, None, None, now_ms())] if error else []
+    )
+    with parts.ledger.write() as tx:
+        problems.replace_problems(tx, {_WHERE}, rows)
+
+
+def _merge(parts: Parts, remote: Remote, branch: str, theirs: str | None) -> tuple[bool, list[str]] | None:
+    """Bring the remote's commits in. None where the vault's branch moved meanwhile; then it is tried anew."""
+    ours = parts.history.head()
+    if theirs is None or (ours is not None and remote.is_ancestor(theirs, ours)):
+        return False, []
+    if ours is None or remote.is_ancestor(ours, theirs):
+        new, committed = theirs, ()
+    else:
+        made = remote.merge(ours, theirs, unrelated=True)
+        new, committed = made.commit, made.copies
+    with parts.importer.lock:
+        if parts.history.head() != ours:
+            return None
+        parts.importer.check_present()
+        changes = changes_between(parts.history.runner, ours, new)
+        brought = Checkout(parts.files.root, parts.files.staging, parts.history.runner).bring(changes, theirs[:7])
+        try:
+            remote.advance(branch, ours, new)
+        except GitTrouble:
+            return None
+        changed = [*brought.written, *brought.removed]
+        staged = parts.history.staged(ours, changed) if ours else set[str]()
+        parts.history.resync_index([path for path in changed if path not in staged])
+        authors = remote.authors(ours, new)
+        parts.importer.import_merged(_by_author(parts, [*brought.written, *brought.copies], authors), brought.removed)
+    parts.wake()
+    return True, [*committed, *brought.copies]
+
+
+def _by_author(parts: Parts, paths: list[str], authors: Mapping[str, tuple[str, str]]) -> list[tuple[list[str], Actor]]:
+    person = parts.importer.person()
+    groups: dict[tuple[str, str], list[str]] = {}
+    for path in paths:
+        groups.setdefault(authors.get(path, (person.name, person.email)), []).append(path)
+    return [(found, Actor(PERSON, name, email, PERSON)) for (name, email), found in groups.items()]
+
+
+def _remember(parts: Parts, theirs: str | None) -> None:
+    with parts.ledger.write() as tx:
+        if theirs is None:
+            meta.remove(tx, meta.REMOTE_HEAD)
+        else:
+            meta.put(tx, meta.REMOTE_HEAD, theirs)
+
+
+def _follow_review_branches(parts: Parts, remote: Remote) -> None:
+    """A branch that people pushed to is followed; one that they deleted on the remote is deleted here too."""
+    branches = Branches(parts.history)
+    local, there = branches.tips(), remote.review_tips()
+    with parts.ledger.read() as tx:
+        open_ones = reviews.pending(tx, with_branch=True)
+    for review in open_ones:
+        mine, theirs = local.get(review.id), there.get(review.id)
+        if mine is None:
+            continue
+        if theirs is None and review.pushed_sha is not None:
+            branches.remove(review.id, mine)
+        elif theirs is not None and theirs != mine and remote.is_ancestor(mine, theirs):
+            branches.follow(review.id, mine, theirs)
+
+
+def _push(parts: Parts, remote: Remote, theirs: str | None) -> bool | None:
+    """Push what is new. True where something was pushed, False where nothing was to be; None: the remote moved."""
+    head = parts.history.head()
+    refs: dict[str, str] = {}
+    replaced: dict[str, str] = {}
+    if head is not None and head != theirs:
+        refs[remote.branch] = head
+    there = remote.review_tips()
+    tips = Branches(parts.history).tips()
+    with parts.ledger.read() as tx:
+        open_ones = {one.id: one for one in reviews.pending(tx, with_branch=True)}
+        done = [one for one in reviews.pushed(tx) if one.status != reviews.PENDING]
+    for review in open_ones.values():
+        mine, on_remote = tips.get(review.id), there.get(review.id)
+        if mine is None or mine == on_remote:
+            continue
+        if on_remote is not None and remote.is_ancestor(mine, on_remote):
+            continue
+        refs[f"review/{review.id}"] = mine
+        if on_remote is not None and on_remote == review.pushed_sha:
+            replaced[f"review/{review.id}"] = on_remote
+    refs |= {f"review/{one.id}": "" for one in done if one.id in there}
+    if not refs:
+        _pushed(parts, [*done], {})
+        return False
+    if not remote.push(refs, replaced=replaced):
+        return None
+    if remote.branch in refs:
+        _remember(parts, head)
+    _pushed(parts, [*open_ones.values(), *done], tips)
+    return True
+
+
+def _pushed(parts: Parts, known: list[Review], tips: Mapping[str, str]) -> None:
+    with parts.ledger.write() as tx:
+        now = reviews.by_id(tx, [one.id for one in known])
+        for review in now.values():
+            sha = tips.get(review.id) if review.status == reviews.PENDING else None
+            if review.pushed_sha != sha:
+                reviews.save(tx, replace(review, pushed_sha=sha))

@@ -121,11 +121,7 @@ def _open(settings: Settings, embedder: Embedder | None, locks: list[DirectoryLo
     history.ensure()
     _commit_starter(history, root, copied)
     staging = history.staging()
-    with ledger.write() as tx:
-        if root == settings.data_dir / "vault":  # a data directory that is copied takes its own vault along
-            meta.remove(tx, meta.VAULT_ROOT)
-        else:
-            meta.put(tx, meta.VAULT_ROOT, str(root))
+    _remember_vault(settings, ledger, root)
     locks.append(DirectoryLock(staging))
     files = VaultFiles(root, staging, max_bytes=settings.vault.max_note_bytes)
     importer = Importer(files, ledger, Places(settings.vault.owner, settings.vault.sources), history, settings)
@@ -153,11 +149,7 @@ def _open(settings: Settings, embedder: Embedder | None, locks: list[DirectoryLo
         ReadBuffer(ledger),
         embedding_note=opened.note,
     )
-    importer.on_drafts = lambda paths, settled: review_queue.take_in(parts, paths, settled)
-    importer.attribute = lambda tx, actions, by: review_branches.attribute(
-        tx, actions, by, review_queue.decider_in_vault(parts, "git", "merged in git").entry
-    )
-    deciding.recover(parts)
+    _connect_reviews(parts)
     authenticator = Authenticator(ledger)
     first_key = _first_start(settings, ledger)
     limit = RateLimit(settings.policy.requests_per_minute, settings.policy.request_burst)
@@ -165,6 +157,22 @@ def _open(settings: Settings, embedder: Embedder | None, locks: list[DirectoryLo
     branches = ReviewBranches(parts)
     workers = Workers(parts, authenticator, branches)
     return Gateway(parts, authenticator, QueryVectors(), workers, limit, model, branches, first_key, locks)
+
+
+def _remember_vault(settings: Settings, ledger: Ledger, root: Path) -> None:
+    with ledger.write() as tx:
+        if root == settings.data_dir / "vault":  # a data directory that is copied takes its own vault along
+            meta.remove(tx, meta.VAULT_ROOT)
+        else:
+            meta.put(tx, meta.VAULT_ROOT, str(root))
+
+
+def _connect_reviews(parts: Parts) -> None:
+    """Drafts and merged review branches come to the skills; decisions that a crash interrupted are finished."""
+    importer = parts.importer
+    importer.on_drafts = lambda paths, settled: review_queue.take_in(parts, paths, settled)
+    importer.attribute = lambda tx, actions, by: review_branches.attribute(parts, tx, actions, by)
+    deciding.recover(parts)
 
 
 def _prepare_vault(root: Path, ledger: Ledger) -> list[str]:

@@ -34,6 +34,19 @@ class Authenticator:
             )
         with self._ledger.read() as tx:
             key = keys.find(tx, secret.strip())
+        return self._principal(key, request_id)
+
+    def holder(self, key_id: str, request_id: str | None) -> Principal:
+        """The principal of a key that was shown before, e.g. at a page's login; it must be valid still.
+
+        Raises:
+            NotAuthenticated: the key was revoked, or has expired.
+        """
+        with self._ledger.read() as tx:
+            key = keys.live(tx, key_id)
+        return self._principal(key, request_id)
+
+    def _principal(self, key: keys.ApiKey | None, request_id: str | None) -> Principal:
         if key is None:
             raise NotAuthenticated("The API key is unknown, revoked or expired.", field="Authorization")
         with self._lock:

@@ -18,6 +18,9 @@ from gateway import __version__
 from gateway.api import governance, history, identities, memories, operations, reviews, sessions
 from gateway.api.headers import HostGuard, authenticated
 from gateway.api.metrics import MeteredApp, Metrics
+from gateway.api.pages.entry import PageState
+from gateway.api.pages.rendering import page_headers
+from gateway.api.pages.routes import pages
 from gateway.api.problems import HANDLERS
 from gateway.bootstrap import Gateway
 
@@ -46,14 +49,15 @@ def create_app(gateway: Gateway, *, mounts: Sequence[Any] = (), lifespan: Sequen
         return MeteredApp(app, metrics)
 
     return Litestar(
-        route_handlers=[*map(_keyed, _ROUTES), *operations.OPEN_ROUTES, _assets(), *mounts],
+        route_handlers=[*map(_keyed, _ROUTES), *operations.OPEN_ROUTES, pages(), _assets(), *mounts],
         exception_handlers=HANDLERS,
         middleware=[guarded, metered],
         openapi_config=_openapi(),
         request_max_body_size=settings.policy.max_body_bytes,
-        state=State({"gateway": gateway, "metrics": metrics}),
+        state=State({"gateway": gateway, "metrics": metrics, "pages": PageState()}),
         lifespan=list(lifespan),
         after_request=_name_request,
+        before_send=[page_headers],
         on_app_init=[_quiet],
     )
 

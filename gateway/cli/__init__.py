@@ -23,6 +23,8 @@ _COMMANDS = {
     "import": "importing:import_command",
     "rebuild": "checking:rebuild",
     "check": "checking:check",
+    "review": "reviewing:review",
+    "sync": "syncing:sync",
     "search": "searching:search",
     "log": "history:log",
     "diff": "history:diff",

@@ -4,38 +4,66 @@
 # pyright: reportUnknownMemberType=false
 from __future__ import annotations
 
+import json
+import os
 import time
+from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 from rich.progress import Progress
 
 from gateway.access.principal import LOCAL_OPERATOR
-from gateway.bootstrap import open_gateway
-from gateway.cli.console import RunningServer, data_dir_option, err, errors_in_words, out, running_server, settings_for
-from gateway.services import check as checks
-from gateway.services import rebuild as rebuilds
-from gateway.services.check import CheckReport
+from gateway.cli.console import (
+    RunningServer,
+    data_dir_option,
+    err,
+    errors_in_words,
+    out,
+    running_server,
+    settings_for,
+    shown,
+)
+from gateway.services.note_check import NoteFinding, check_notes
 from gateway.vault.lock import is_locked
+
+if TYPE_CHECKING:
+    from gateway.services.check import CheckReport
 
 
 @click.command()
 @data_dir_option
 @click.option(
-    "--vault",
+    "--notes",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Only read this vault's notes, without ledger and index: a linter for pull requests.",
+    help="Only read the notes of this vault, without data directory, ledger and index: a check for pull requests.",
 )
-@click.option("--owner", default="owner", show_default=True, help="With --vault: whose notes `Memories/` holds.")
-def check(data_dir: Path | None, vault: Path | None, owner: str) -> None:
+@click.option("--since", default=None, metavar="REV", help="With --notes: only what differs from this git revision.")
+@click.option("--owner", default="owner", show_default=True, help="With --notes: whose notes `Memories/` holds.")
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+@click.option("--github", is_flag=True, help="With --notes: print findings as annotations of GitHub Actions.")
+def check(data_dir: Path | None, *, notes: Path | None, as_json: bool, **given: Any) -> None:
     """Compare vault, ledger and index. Exit code 1 and a list where they disagree; reads only."""
+    if notes is None and (given["since"] is not None or given["github"]):
+        raise click.UsageError("--since and --github need --notes.")
     with errors_in_words():
-        if vault is not None:
-            report = checks.lint(vault, owner=owner)
+        if notes is not None:
+            _check_notes(
+                notes,
+                since=given["since"],
+                owner=given["owner"],
+                shape="json" if as_json else "github" if given["github"] else "text",
+            )
+            return
+        from gateway.services import check as checks  # late: a check of notes needs no index
+
+        settings = settings_for(data_dir)
+        report = checks.check(settings, patient=is_locked(settings.data_dir))
+        if as_json:
+            out.print_json(json.dumps(asdict(report), ensure_ascii=False))
         else:
-            settings = settings_for(data_dir)
-            report = checks.check(settings, patient=is_locked(settings.data_dir))
-        _tell(report)
+            _tell(report)
         raise SystemExit(1 if report.findings else 0)
 
 
@@ -49,6 +77,9 @@ def rebuild(data_dir: Path | None) -> None:
         if server is not None:
             _rebuild_remotely(server)
             return
+        from gateway.bootstrap import open_gateway
+        from gateway.services import rebuild as rebuilds
+
         gateway = open_gateway(settings)
         try:
             with Progress(console=err, transient=True) as progress:
@@ -78,6 +109,38 @@ def _rebuild_remotely(server: RunningServer) -> None:
         err.print("[bold red]The rebuild failed; the old index serves on. The server's log says why.[/]")
         raise SystemExit(1)
     out.print(f"rebuilt; generation {state['generation']} serves")
+
+
+def _check_notes(notes: Path, *, since: str | None, owner: str, shape: str) -> None:
+    report = check_notes(notes, owner=owner, since=since)
+    if shape == "json":
+        out.print_json(json.dumps(asdict(report), ensure_ascii=False))
+        raise SystemExit(1 if report.findings else 0)
+    for one in report.findings:
+        if shape == "github":
+            out.print(_annotation(notes, one), markup=False)
+        else:
+            where = f"{one.path}:{one.line}" if one.line else one.path
+            out.print(shown(f"{where}: {one.message} {one.advice} [{one.kind}]").replace("\n", " "), markup=False)
+    verdict = f"{len(report.findings):,} findings" if report.findings else "clean"
+    out.print(f"{report.notes:,} notes checked: {verdict}")
+    raise SystemExit(1 if report.findings else 0)
+
+
+def _annotation(notes: Path, one: NoteFinding) -> str:
+    """A workflow command of GitHub Actions, escaped as its toolkit does; the file as seen from the job's folder."""
+    file = os.path.relpath(notes / one.path)
+    given = {"file": file, "line": str(one.line) if one.line else "", "title": one.kind}
+    told = ",".join(f"{name}={_property(value)}" for name, value in given.items() if value)
+    return f"::error {told}::{_data(f'{one.message} {one.advice}')}"
+
+
+def _data(text: str) -> str:
+    return shown(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A").replace(":", "%3A").replace(",", "%2C")
 
 
 def _tell(report: CheckReport) -> None:

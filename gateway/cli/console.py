@@ -72,28 +72,36 @@ def errors_in_words() -> Generator[None]:
     try:
         yield
     except GatewayError as error:
-        err.print(f"[bold red]{error.title}.[/] {_escaped(error.detail)}")
-        for value in (error.file, error.advice):
-            if value:
-                err.print(f"  {_escaped(value)}")
+        tell(error)
         sys.exit(2)
+
+
+def tell(error: GatewayError) -> None:
+    """Say on standard error what is wrong, and what to do."""
+    err.print(f"[bold red]{error.title}.[/] {_escaped(error.detail)}")
+    for value in (error.file, error.advice):
+        if value:
+            err.print(f"  {_escaped(value)}")
 
 
 class RunningServer:
     """The server that holds the data directory, spoken to over HTTP with the admin key."""
 
     def __init__(self, url: str, key: str) -> None:
-        self._client = httpx.Client(
-            base_url=url, headers={"Authorization": f"Bearer {key}"}, timeout=120, trust_env=False
-        )
+        self._client = httpx.Client(base_url=url, headers={"Authorization": f"Bearer {key}"}, trust_env=False)
 
-    def call(self, method: str, path: str, *, json: Any = None, headers: dict[str, str] | None = None) -> Any:
+    def call(
+        self, method: str, path: str, *, json: Any = None, headers: dict[str, str] | None = None, seconds: float = 120
+    ) -> Any:
         """The JSON answer of a route.
+
+        Args:
+            seconds: how long the answer may take.
 
         Raises:
             GatewayError: what the server says, in its words.
         """
-        return self._send(method, path, json, headers)[0]
+        return self._send(method, path, json, headers, seconds)[0]
 
     def write(self, path: str, *, json: Any, headers: dict[str, str]) -> tuple[Any, bool]:
         """POST; also says whether the answer is the replay of an earlier one.
@@ -103,9 +111,11 @@ class RunningServer:
         """
         return self._send("POST", path, json, headers)
 
-    def _send(self, method: str, path: str, json: Any, headers: dict[str, str] | None) -> tuple[Any, bool]:
+    def _send(
+        self, method: str, path: str, json: Any, headers: dict[str, str] | None, seconds: float = 120
+    ) -> tuple[Any, bool]:
         try:
-            answer = self._client.request(method, path, json=json, headers=headers)
+            answer = self._client.request(method, path, json=json, headers=headers, timeout=seconds)
         except httpx.HTTPError as error:
             raise Unavailable(f"The running server does not answer: {type(error).__name__}.") from error
         body: Any = answer.json() if "json" in answer.headers.get("content-type", "") else {}
@@ -149,4 +159,4 @@ def _as_error(status: int, body: Any) -> ServerRefused:
 
 
 def _escaped(text: str) -> str:
-    return text.replace("[", "\\[")
+    return shown(text).replace("[", "\\[")

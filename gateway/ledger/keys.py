@@ -90,9 +90,13 @@ def find(tx: Transaction, secret: str) -> ApiKey | None:
     row = tx.execute(sa.select(api_keys.c.hash, *_columns()).where(api_keys.c.hash == wanted)).first()
     if row is None or not hmac.compare_digest(row[0], wanted):
         return None
-    key = ApiKey(*tuple(row)[1:])
-    expired = key.expires_at is not None and key.expires_at <= now_ms()
-    return None if key.revoked_at is not None or expired else key
+    return _if_live(ApiKey(*tuple(row)[1:]))
+
+
+def live(tx: Transaction, key_id: str) -> ApiKey | None:
+    """The valid key of this id: known, not revoked, not expired."""
+    key = key_of_id(tx, key_id)
+    return _if_live(key) if key is not None else None
 
 
 def listed(tx: Transaction) -> list[ApiKey]:
@@ -116,6 +120,11 @@ def touch(tx: Transaction, key_ids: dict[str, int]) -> None:
     """Record when keys were last used: {key id: ms}."""
     for key_id, at in key_ids.items():
         tx.execute(sa.update(api_keys).where(api_keys.c.id == key_id).values(last_used_at=at))
+
+
+def _if_live(key: ApiKey) -> ApiKey | None:
+    expired = key.expires_at is not None and key.expires_at <= now_ms()
+    return None if key.revoked_at is not None or expired else key
 
 
 def _hash(secret: str) -> str:

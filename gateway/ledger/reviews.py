@@ -197,9 +197,9 @@ def counts(tx: Transaction) -> dict[str, int]:
 
 
 def trust(tx: Transaction, proposed_by: str, namespace: str) -> float:
-    """How often people accepted what this author proposed for a namespace, between 0 and 1.
+    """By how much the confidence of an author's proposals for a namespace counts, between 0.5 and 1.
 
-    (accepted + 2) / (accepted + rejected + 2): 1 without any decision, and one rejection alone does not silence it.
+    1 - rejected / (2 * (accepted + rejected + 4)): 1 without any decision; one rejection alone does not silence it.
     """
     query = (
         sa.select(reviews.c.status, sa.func.count())
@@ -209,7 +209,7 @@ def trust(tx: Transaction, proposed_by: str, namespace: str) -> float:
     )
     found: dict[str, int] = {row[0]: row[1] for row in tx.execute(query)}
     accepted, rejected = found.get(ACCEPTED, 0), found.get(REJECTED, 0)
-    return (accepted + 2) / (accepted + rejected + 2)
+    return 1 - rejected / (2 * (accepted + rejected + 4))
 
 
 def begin_decision(tx: Transaction, review_id: str, plan: dict[str, Any]) -> None:

@@ -20,7 +20,7 @@ _TEMPORARY = re.compile(
 _SYNCTHING = re.compile(r"(?P<name>.*)\.sync-conflict-\d{8}-\d{6}(?:-[A-Z0-9]{7})?", re.IGNORECASE)
 _CONFLICTED = re.compile(
     r"(?P<name>.*?) ?\((?:[^()]{1,60}['\u2019]s? )?conflicted copy"
-    r"(?: [^()]*\d{4}[^()]*)?(?: ?\(\d+\))?\)(?: \d+)?",
+    r"(?: [^()]*\d{4}[^()]*| [0-9a-f]{7}(?: \d+)?)?(?: ?\(\d+\))?\)(?: \d+)?",
     re.IGNORECASE,
 )
 
@@ -74,7 +74,7 @@ def is_ignored(path: str) -> bool:
 def conflict_copy_of(path: str) -> str | None:
     """Return the path of which this file is a sync tool's conflict copy, None if its name does not say so.
 
-    Knows the names of Syncthing, Dropbox and Obsidian Sync. A name is a hint; the same id in two files is proof.
+    Knows the names of Syncthing, Dropbox, Obsidian Sync and the gateway's own sync. A name is a hint; the same id in two files is proof.
     """
     folder, slash, name = path.rpartition("/")
     stem, dot, ending = name.rpartition(".")

@@ -1,21 +1,18 @@
-"""`check`: vault ≡ ledger ≡ index, read-only, also beside a running server; and a linter for vaults."""
+"""`check`: vault ≡ ledger ≡ index, read-only, also beside a running server."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from gateway.config import Settings
 from gateway.errors import GatewayError
 from gateway.importer.places import Places
-from gateway.importer.rows import HELD, claimed_fields
+from gateway.importer.rows import HELD
 from gateway.index.peek import indexed_etags
 from gateway.ledger import Ledger, journal, meta, problems, registry
 from gateway.ledger.registry import FileRow
-from gateway.notes.fields import read_fields
-from gateway.notes.note import parse
 from gateway.vault.files import VaultFiles
 from gateway.vault.scan import walk
 
@@ -57,25 +54,6 @@ def check(settings: Settings, *, patient: bool) -> CheckReport:
         again = _compare(settings)
         report = CheckReport(again.notes, sorted(set(report.findings) & set(again.findings)), again.problems)
     return report
-
-
-def lint(root: Path, *, owner: str, tell: Callable[[int], None] = lambda _count: None) -> CheckReport:
-    """Read every memory note of a vault, without any ledger, and list what is wrong: a check for pull requests."""
-    places = Places(owner, ())
-    found: list[Finding] = []
-    ids: dict[str, str] = {}
-    paths = sorted(walk(root).files)
-    for number, path in enumerate(paths):
-        if places.place_of(path) is None:
-            continue
-        parsed = parse((root / path).read_bytes())
-        wrong = (*parsed.problems, *read_fields(parsed)[1])
-        found += [Finding(f"{path}:{one.line}" if one.line else path, f"{one.message} {one.advice}") for one in wrong]
-        claimed = claimed_fields(parsed).id
-        if claimed is not None and ids.setdefault(claimed, path) != path:
-            found.append(Finding(path, f"carries the id `{claimed}` of `{ids[claimed]}`"))
-        tell(number + 1)
-    return CheckReport(len(paths), found, [])
 
 
 def _compare(settings: Settings) -> CheckReport:

@@ -19,7 +19,7 @@ from gateway.ledger.reviews import Review
 from gateway.skills.review_branches import ReviewBranches
 from gateway.vault.branches import Branches
 from gateway.vault.checkout import Checkout, changes_between
-from gateway.vault.remote import Remote
+from gateway.vault.remote import Remote, copy_label
 
 _TRIES = 5
 _WHERE = "git: remote"
@@ -159,7 +159,9 @@ def _merge(parts: Parts, remote: Remote, branch: str, theirs: str | None) -> tup
             return None
         parts.importer.check_present()
         changes = changes_between(parts.history.runner, ours, new)
-        brought = Checkout(parts.files.root, parts.files.staging, parts.history.runner).bring(changes, theirs[:7])
+        brought = Checkout(parts.files.root, parts.files.staging, parts.history.runner).bring(
+            changes, copy_label(theirs)
+        )
         try:
             remote.advance(branch, ours, new)
         except GitTrouble:

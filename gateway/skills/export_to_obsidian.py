@@ -22,6 +22,7 @@ from gateway.notes.difference import difference
 from gateway.notes.drafts import QUEUE, Explanation, render_draft, wikilink
 from gateway.notes.namespace import parse_namespace
 from gateway.notes.note import PropertyValue, parse
+from gateway.notes.secrets import ALLOWED, allows_secrets
 from gateway.notes.template import time_text
 from gateway.notes.text import content_hash, etag_of, file_name_for, new_memory_id
 from gateway.skills.contract import Skill
@@ -189,9 +190,11 @@ def draft_bytes(
 
 def _written(parts: Parts, wanted: Proposal, proposer: Proposer, known: Review | None, target: NoteRow | None) -> Draft:
     at = datetime.now(UTC)
+    wanted = _complete(wanted, target)
+    if target is not None and _allows_secrets(parts, target):
+        wanted = replace(wanted, properties={**wanted.properties, "secrets": ALLOWED})
     review_id = known.id if known else f"rev_{uuid.uuid4().hex[:20]}"
     memory_id = wanted.target_id or (known.memory_id if known else new_memory_id())
-    wanted = _complete(wanted, target)
     explanation, base = explained(parts, wanted, memory_id, target, at)
     data = draft_bytes(wanted, review_id, explanation, base, at)
     files = DraftFiles(parts.importer)
@@ -288,6 +291,12 @@ def _complete(wanted: Proposal, target: NoteRow | None) -> Proposal:
         properties.setdefault("summary", target.summary or None)
     properties.setdefault("confidence", 1.0)
     return replace(wanted, properties=properties)
+
+
+def _allows_secrets(parts: Parts, target: NoteRow) -> bool:
+    """A person allowed the memory to hold secrets: its draft, which quotes it, may as well."""
+    read = parts.files.read(target.path)
+    return read is not None and allows_secrets(parse(read.data))
 
 
 def _title(wanted: Proposal, target: NoteRow | None) -> str:

@@ -8,10 +8,20 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from gateway.errors import AlreadyDecided, BadNote, ChangedElsewhere, Conflict, DraftStale, Invalid, NotAllowed
+from gateway.errors import (
+    AlreadyDecided,
+    BadNote,
+    ChangedElsewhere,
+    Conflict,
+    DraftStale,
+    Invalid,
+    NotAllowed,
+    SecretFound,
+)
 from gateway.importer.drafts import GATEWAY, DraftFiles
 from gateway.importer.parts import Parts
 from gateway.importer.rows import HELD
+from gateway.importer.screening import screened
 from gateway.ledger import Transaction, journal, registry, reviews
 from gateway.ledger.database import now_ms
 from gateway.ledger.journal import Actor
@@ -72,7 +82,8 @@ def decide(parts: Parts, wanted: DecidedDraft, decider: Decider) -> Decided:
         BadNote: the draft cannot be read, with the line; or the text would make no readable note.
     """
     review, read = _current(parts, wanted)
-    data = read.data if wanted.text is None else with_text(read.data, wanted.text)
+    text = _text_in_vault(parts, review, wanted) if wanted.merged else wanted.text
+    data = read.data if text is None else with_text(read.data, text)
     draft = read_in(parts, review, data)
     if wanted.decision == "reject":
         plan = _plan(review, read, data, draft, decider, decision="reject")
@@ -126,10 +137,14 @@ def read_in(parts: Parts, review: Review, data: bytes) -> DraftNote:
     """Read a draft's bytes.
 
     Raises:
-        BadNote: with file and line.
+        BadNote, SecretFound: with file and line.
     """
     try:
-        return read_draft(parse(data, max_bytes=parts.files.max_bytes))
+        note = screened(parse(data, max_bytes=parts.files.max_bytes), parts.settings.secrets)
+        if note.readiness == "held" and note.problems[0].kind == "secret":
+            first = note.problems[0]
+            raise SecretFound(first.message, file=review.path, line=first.line, advice=first.advice)
+        return read_draft(note)
     except BadNote as error:
         raise BadNote(
             error.detail,
@@ -275,6 +290,18 @@ def _new(parts: Parts, review: Review, draft: DraftNote) -> tuple[tuple[Step, ..
     path = note_path(namespace, name, owner=parts.settings.vault.owner)
     data = new_note(review.memory_id, namespace, draft.text, properties, at=datetime.now(UTC))
     return (Step("create", review.memory_id, path, None, data),), review.memory_id, path
+
+
+def _text_in_vault(parts: Parts, review: Review, wanted: DecidedDraft) -> str | None:
+    """The text that a merge brought, where people changed it on the branch; None where the draft says the same."""
+    with parts.ledger.read() as tx:
+        row = registry.note(tx, review.memory_id)
+    standing = parts.files.read(row.path) if row is not None and row.status != HELD else None
+    draft = parts.files.read(review.path)
+    if standing is None or draft is None or review.proposal == "archive":
+        return wanted.text
+    body = parse(standing.data).body.replace("\r\n", "\n").strip("\n")
+    return None if body == read_in(parts, review, draft.data).text else body
 
 
 def _merged(parts: Parts, review: Review) -> tuple[tuple[Step, ...], str, str | None]:

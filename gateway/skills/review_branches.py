@@ -12,7 +12,6 @@ from gateway.importer.commits import review_trailers
 from gateway.importer.parts import Parts
 from gateway.importer.plan import Action, Put
 from gateway.ledger import Transaction, meta, problems, reviews
-from gateway.ledger.audit import AuditEntry
 from gateway.ledger.database import now_ms
 from gateway.ledger.problems import ProblemRow
 from gateway.ledger.reviews import Review
@@ -160,13 +159,9 @@ class ReviewBranches:
 
 
 def attribute(
-    tx: Transaction, actions: Sequence[Action], by: Circumstances, accepted: AuditEntry
+    parts: Parts, tx: Transaction, actions: Sequence[Action], by: Circumstances
 ) -> list[tuple[list[Action], Circumstances]]:
-    """Notes that a merged review branch brings were written by whoever proposed them, and accepted by a person.
-
-    Args:
-        accepted: in whose name the acceptance is audited.
-    """
+    """Notes that a merged review branch brings were written by whoever proposed them, and accepted by a person."""
     puts = {action.note_id: action for action in actions if isinstance(action, Put)}
     drafts = reviews.reserved(tx, puts)
     if not drafts:
@@ -175,7 +170,7 @@ def attribute(
     rest: list[Action] = []
     for action in actions:
         draft = drafts.get(action.note_id) if isinstance(action, Put) else None
-        if draft is None or not isinstance(action, Put) or not _is_of(action, draft):
+        if draft is None or not isinstance(action, Put) or not _is_of(parts, action, draft):
             rest.append(action)
             continue
         circumstances = replace(
@@ -184,17 +179,22 @@ def attribute(
             commit_after=by.at,
             keep_for_git=True,
             may_return=True,
-            entry=accepted,
+            entry=decider_in_vault(parts, "git", "merged in git").entry,
             review_id=draft.id,
         )
         groups.append(([action], circumstances))
     return [(rest, by), *groups] if rest else groups
 
 
-def _is_of(action: Put, draft: Review) -> bool:
-    """A new note with the reserved id, or the changed text exactly as it is on the branch."""
-    assert action.seen.read is not None
-    return action.kind == "new" or action.seen.read.etag == draft.branch_etag
+def _is_of(parts: Parts, action: Put, draft: Review) -> bool:
+    """A new note with the reserved id, the changed text as it is on the branch, or as people changed it there."""
+    read = action.seen.read
+    assert read is not None
+    if action.kind == "new" or read.etag == draft.branch_etag:
+        return True
+    if draft.branch_sha is None or not Branches(parts.history).contains(draft.branch_sha):
+        return False
+    return parts.history.committed([action.seen.path]).get(action.seen.path) == parts.history.blob_id(read.data)
 
 
 def _changes(steps: Sequence[Step]) -> tuple[Change, ...]:

@@ -13,6 +13,7 @@ from gateway import log
 from gateway.errors import BadNote, BadPath, GatewayError, Invalid, Unavailable
 from gateway.importer.drafts import DraftFiles
 from gateway.importer.parts import Parts
+from gateway.importer.screening import screened
 from gateway.ledger import problems, registry, reviews
 from gateway.ledger.audit import AuditEntry
 from gateway.ledger.database import now_ms
@@ -98,7 +99,7 @@ def _take_in_one(look: _Look, path: str) -> None:
         return
     if not look.settled and _too_fresh(parts, path, read):
         return
-    parsed = parse(read.data, max_bytes=parts.files.max_bytes)
+    parsed = screened(parse(read.data, max_bytes=parts.files.max_bytes), parts.settings.secrets)
     with parts.ledger.read() as tx:
         here = reviews.of_paths(tx, [path]).get(path)
     try:
@@ -230,6 +231,10 @@ def _absent(look: _Look, path: str) -> None:
 def _unreadable(look: _Look, path: str, here: Review | None, parsed: ParsedNote, error: BadNote) -> None:
     """A draft whose properties cannot be read waits as it is; another note in these folders is no draft."""
     open_draft = here is not None and here.status in (PENDING, WITHDRAWN)
+    secret = next((one for one in parsed.problems if one.kind == "secret"), None)
+    if secret is not None:
+        _say(look, path, here, _problem("secret", secret.message, secret.advice, secret.line))
+        return
     if open_draft or "review_id" in parsed.text[:4_000]:
         advice = "Mend it; or put the properties back as git has them."
         _say(look, path, here, _problem("broken-draft", error.detail, advice, error.line, error.field))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import tempfile
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -102,7 +103,7 @@ class Remote:
         tree, *conflicts = [field.decode("utf-8", "surrogateescape") for field in split_nul(answer.out)]
         copies: list[str] = []
         if conflicts:
-            tree, copies = self._resolved(tree, conflicts, theirs[:7])
+            tree, copies = self._resolved(tree, conflicts, copy_label(theirs))
         message = f"Merge {self.name}/{self.branch}\n\nActor: gateway\n"
         name, email = COMMITTER
         env = {"GIT_AUTHOR_NAME": name, "GIT_AUTHOR_EMAIL": email} | {
@@ -185,6 +186,11 @@ class Remote:
             self._git.run("read-tree", tree, env=env)
             self._git.run("update-index", "-z", "--index-info", send=b"".join(lines), env=env)
             return self._git.run("write-tree", env=env).decode("ascii").strip(), copies
+
+
+def copy_label(theirs: str) -> str:
+    """What tells the conflict copies of one merge from those of others; with a year, by which they are known."""
+    return f"{time.strftime('%Y-%m-%d', time.gmtime())} {theirs[:7]}"
 
 
 def _line(mode: str, blob: str, path: str) -> bytes:

@@ -1,0 +1,1 @@
+"""The review page: where people decide drafts in a browser, look at memories, and see the gateway's health."""

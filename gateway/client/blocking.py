@@ -123,7 +123,7 @@ class MemoryGateway:
     def reviews(
         self, *, status: str = "pending", limit: int = 50, cursor: str | None = None, **options: Any
     ) -> ReviewPage:
-        """A page of drafts that the key may see, oldest first. `options` are further parameters of `GET /v1/reviews`."""
+        """A page of drafts that the key may see, oldest first. `options` go to `GET /v1/reviews`."""
         return self._send(self._calls.reviews({"status": status, "limit": limit, "cursor": cursor, **options}))
 
     def review(self, review_id: str) -> ReviewDetail:

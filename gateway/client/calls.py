@@ -40,7 +40,7 @@ def _write_headers(wait: float, etag: str | None = None) -> dict[str, str]:
 
 
 class Calls:
-    """The requests of every method, without sending them."""
+    """The requests, by method."""
 
     def __init__(self, user_id: str | None, agent_id: str | None, workspace_id: str | None) -> None:
         self._ids = _given(user_id=user_id, agent_id=agent_id, workspace_id=workspace_id)
@@ -101,20 +101,28 @@ class Calls:
 
 
 def may_retry(call: Call) -> bool:
+    """Whether sending a request twice does no harm."""
     searching = call.path.endswith("/search")
     return call.method == "GET" or searching or bool({"Idempotency-Key", "Idempotent"} & set(call.headers))
 
 
 def is_final(call: Call, answer: httpx.Response, attempt: int) -> bool:
+    """Whether an answer is the caller's, or the request is tried again."""
     return answer.status_code not in _RETRIED or not may_retry(call) or attempt == TRIES - 1
 
 
 def pause(attempt: int, answer: httpx.Response | None) -> float:
+    """Seconds until the next try."""
     after = answer.headers.get("retry-after", "") if answer is not None else ""
     return min(30.0, float(after)) if after.isdigit() else 0.2 * 2.0**attempt
 
 
 def result(answer: httpx.Response) -> Any:
+    """The JSON of an answer.
+
+    Raises:
+        GatewayProblem: the gateway refused.
+    """
     if answer.status_code < 400:
         return answer.json()
     try:

@@ -74,7 +74,8 @@ def is_ignored(path: str) -> bool:
 def conflict_copy_of(path: str) -> str | None:
     """Return the path of which this file is a sync tool's conflict copy, None if its name does not say so.
 
-    Knows the names of Syncthing, Dropbox, Obsidian Sync and the gateway's own sync. A name is a hint; the same id in two files is proof.
+    Knows the names of Syncthing, Dropbox, Obsidian Sync and the gateway's own sync. A name is a hint; the same id in
+    two files is proof.
     """
     folder, slash, name = path.rpartition("/")
     stem, dot, ending = name.rpartition(".")

@@ -15,7 +15,6 @@ from gateway.ledger import audit, meta, problems, reviews
 from gateway.ledger.database import now_ms
 from gateway.ledger.journal import Actor
 from gateway.ledger.problems import ProblemRow
-from gateway.ledger.reviews import Review
 from gateway.skills.review_branches import ReviewBranches
 from gateway.vault.branches import Branches
 from gateway.vault.checkout import Checkout, changes_between
@@ -90,8 +89,34 @@ def _run(parts: Parts, branches: ReviewBranches, accept_rewrite: bool) -> SyncRe
         return SyncRecord(None, parts.history.head(), False, False, decided, [])
     remote = Remote(parts.history, settings.remote, settings.remote_branch, settings.sync_timeout_seconds)
     branch = remote.check()
-    merged, pushed = False, False
-    copies: list[str] = []
+    outcome = _converge(parts, remote, branch, accept_rewrite)
+    _follow_review_branches(parts, remote)
+    decided += branches.look()
+    parts.committer.flush()
+    if settings.push and _to_push(parts, remote)[0]:  # what was decided, and the branches of new drafts
+        outcome = outcome.then(_converge(parts, remote, branch, accept_rewrite))
+    return SyncRecord(
+        settings.remote, parts.history.head(), outcome.merged, outcome.pushed, decided, list(outcome.conflicts)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    merged: bool = False
+    pushed: bool = False
+    conflicts: tuple[str, ...] = ()
+
+    def then(self, later: _Outcome) -> _Outcome:
+        return _Outcome(self.merged or later.merged, self.pushed or later.pushed, (*self.conflicts, *later.conflicts))
+
+
+def _converge(parts: Parts, remote: Remote, branch: str, accept_rewrite: bool) -> _Outcome:
+    """Fetch, merge and push until both sides are the same; whoever pushes in between is merged first.
+
+    Raises:
+        RemoteRewritten, GitTrouble: as for `sync`.
+    """
+    done = _Outcome()
     for _ in range(_TRIES):
         remote.fetch()
         theirs = remote.head()
@@ -99,19 +124,14 @@ def _run(parts: Parts, branches: ReviewBranches, accept_rewrite: bool) -> SyncRe
         brought = _merge(parts, remote, branch, theirs)
         if brought is None:
             continue  # the vault moved meanwhile
-        merged |= brought[0]
-        copies += brought[1]
         _remember(parts, theirs)
-        _follow_review_branches(parts, remote)
-        decided += branches.look()
-        parts.committer.flush()
-        outcome = _push(parts, remote, theirs) if settings.push else False
-        if outcome is not None:
-            pushed |= outcome
-            break
-    else:
-        raise GitTrouble("The remote or the vault moves all the time.", advice="The sync is tried again by itself.")
-    return SyncRecord(settings.remote, parts.history.head(), merged, pushed, decided, copies)
+        done = done.then(_Outcome(brought[0], False, tuple(brought[1])))
+        if not parts.settings.git.push:
+            return done
+        pushed = _push(parts, remote)
+        if pushed is not None:
+            return done.then(_Outcome(pushed=pushed))
+    raise GitTrouble("The remote or the vault moves all the time.", advice="The sync is tried again by itself.")
 
 
 def _check_rewritten(parts: Parts, remote: Remote, theirs: str | None, accepted: bool) -> None:
@@ -207,43 +227,50 @@ def _follow_review_branches(parts: Parts, remote: Remote) -> None:
             branches.follow(review.id, mine, theirs)
 
 
-def _push(parts: Parts, remote: Remote, theirs: str | None) -> bool | None:
-    """Push what is new. True where something was pushed, False where nothing was to be; None: the remote moved."""
+def _to_push(parts: Parts, remote: Remote) -> tuple[dict[str, str], dict[str, str]]:
+    """The refs that the remote does not have yet, "" for one to be deleted; and those of them that replace others."""
     head = parts.history.head()
     refs: dict[str, str] = {}
     replaced: dict[str, str] = {}
-    if head is not None and head != theirs:
+    if head is not None and head != remote.head():
         refs[remote.branch] = head
-    there = remote.review_tips()
-    tips = Branches(parts.history).tips()
+    there, tips = remote.review_tips(), Branches(parts.history).tips()
     with parts.ledger.read() as tx:
-        open_ones = {one.id: one for one in reviews.pending(tx, with_branch=True)}
+        open_ones = reviews.pending(tx, with_branch=True)
         done = [one for one in reviews.pushed(tx) if one.status != reviews.PENDING]
-    for review in open_ones.values():
+    for review in open_ones:
         mine, on_remote = tips.get(review.id), there.get(review.id)
         if mine is None or mine == on_remote:
             continue
         if on_remote is not None and remote.is_ancestor(mine, on_remote):
             continue
+        if on_remote is None and review.pushed_sha == mine:
+            continue  # deleted there: that is a decision
         refs[f"review/{review.id}"] = mine
         if on_remote is not None and on_remote == review.pushed_sha:
             replaced[f"review/{review.id}"] = on_remote
-    refs |= {f"review/{one.id}": "" for one in done if one.id in there}
-    if not refs:
-        _pushed(parts, [*done], {})
-        return False
-    if not remote.push(refs, replaced=replaced):
+    return refs | {f"review/{one.id}": "" for one in done if one.id in there}, replaced
+
+
+def _push(parts: Parts, remote: Remote) -> bool | None:
+    """Push what is new. True where something was pushed, False where nothing was to be; None: the remote moved."""
+    refs, replaced = _to_push(parts, remote)
+    if refs and not remote.push(refs, replaced=replaced):
         return None
     if remote.branch in refs:
-        _remember(parts, head)
-    _pushed(parts, [*open_ones.values(), *done], tips)
-    return True
+        _remember(parts, refs[remote.branch])
+    _pushed(parts, remote, refs)
+    return bool(refs)
 
 
-def _pushed(parts: Parts, known: list[Review], tips: Mapping[str, str]) -> None:
+def _pushed(parts: Parts, remote: Remote, refs: Mapping[str, str]) -> None:
+    """Remember which branches the remote has: one that it had and has no more was deleted there."""
+    there = remote.review_tips() | {name.removeprefix("review/"): sha for name, sha in refs.items()}
     with parts.ledger.write() as tx:
-        now = reviews.by_id(tx, [one.id for one in known])
-        for review in now.values():
-            sha = tips.get(review.id) if review.status == reviews.PENDING else None
+        known = [*reviews.pending(tx, with_branch=True), *reviews.pushed(tx)]
+        for review in {one.id: one for one in known}.values():
+            sha = there.get(review.id) or None
+            if review.status == reviews.PENDING and sha is None:
+                sha = review.pushed_sha
             if review.pushed_sha != sha:
                 reviews.save(tx, replace(review, pushed_sha=sha))

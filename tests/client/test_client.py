@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import socket
+import sys
 import time
 from pathlib import Path
 
@@ -74,7 +75,10 @@ def test_every_method(gateway, hermes, kind):
         memory.append_episode(f"s-{mark}", f"User: remember that the {mark} key hangs in the hall.", tags=["chat"])
         done = memory.commit_session(f"s-{mark}", min_importance=0.5)
         assert done["episodes"] == 1
-        assert len(done["promoted"]) == 1
+        assert done["promoted"] == []
+        (draft,) = done["reviews"]
+        assert draft["status"] == "pending"
+        assert memory.commit_session(f"s-{mark}", min_importance=0.5)["reviews"] == [draft]
         assert memory.profile("tom")["user_id"] == "tom"
         assert "user/tom/long_term" in {one["namespace"] for one in memory.namespaces()}
         assert memory.judge(made["id"], "useful", "yes")["status"] == "ok"
@@ -83,6 +87,57 @@ def test_every_method(gateway, hermes, kind):
             memory.get(made["id"])
         assert caught.value.status == 404
         assert caught.value.type == "urn:memory-gateway:problem:not-found"
+
+
+def test_what_an_agent_inferred_is_a_draft_until_its_user_decides(gateway, hermes, kind):
+    """An agent proposes and sees what became of it; only a person decides."""
+    mark = kind.__name__
+    tom = key_for(gateway, "user", "tom")
+    guess = {"source": "conversation", "confidence": 0.7}
+    with kind(gateway.url, hermes) as agent, kind(gateway.url, tom) as person:
+        first = agent.remember(f"Tom seems to like rain, {mark}.", **guess)
+        second = agent.remember(f"Tom seems to like snow, {mark}.", **guess)
+        assert "id" not in first
+        review_id = first["review"]["id"]
+        waiting = person.reviews(namespace="user/tom/long_term")
+        assert {review_id, second["review"]["id"]} <= {one["id"] for one in waiting["reviews"]}
+        assert waiting["next_cursor"] is None
+        assert len(agent.reviews(limit=1)["reviews"]) == 1
+        found = person.review(review_id)
+        assert found["text"] == f"Tom seems to like rain, {mark}."
+        assert found["review"]["proposed_by"] == "agent:hermes"
+        with pytest.raises(GatewayProblem) as caught:
+            agent.accept(review_id)
+        assert caught.value.status == 403
+        with pytest.raises(GatewayProblem) as caught:
+            person.accept(review_id, etag="0" * 64)
+        assert caught.value.status == 409
+        text = f"Tom likes rain, {mark}."
+        done = person.accept(review_id, text=text, reason="so he says", etag=found["review"]["etag"])
+        assert done["review"]["decision_reason"] == "so he says"
+        kept = person.get(done["memory_id"])
+        assert kept["content"].strip() == text
+        assert person.reject(second["review"]["id"], reason="no")["memory_id"] is None
+        decided = agent.reviews(status="any")["reviews"]
+        assert {one["status"] for one in decided if one["id"] in (review_id, second["review"]["id"])} == {
+            "accepted",
+            "rejected",
+        }
+        changed = agent.change(kept["id"], etag=kept["etag"], content=f"Tom loves rain, {mark}.")
+        retired = agent.forget(person.remember(f"Tom owns a kite, {mark}.")["id"], etag="*")
+        assert {changed["review"]["status"], retired["review"]["status"]} == {"pending"}
+        assert person.get(kept["id"])["content"].strip() == text
+
+
+def test_a_decision_whose_answer_was_lost_is_told_again(gateway, hermes, kind):
+    tom = key_for(gateway, "user", "tom")
+    with kind(gateway.url, hermes) as agent:
+        draft = agent.remember(f"Tom may like fog, {kind.__name__}.", source="conversation", confidence=0.5)
+    with losing_answers(gateway.url, cuts=1) as proxy, kind(proxy.url, tom) as person:
+        done = person.accept(draft["review"]["id"])
+        assert proxy.cuts == 0
+        assert done["review"]["status"] == "accepted"
+        assert person.get(done["memory_id"])["version"] == 1
 
 
 def test_ids_of_the_client_go_with_every_request(gateway, kind):
@@ -185,11 +240,16 @@ def test_both_clients_have_the_same_methods():
 
 
 def test_the_client_needs_nothing_else_of_the_package():
-    """It can be copied into an agent: the standard library and httpx only."""
-    tree = ast.parse(Path(clients.__file__).read_text("utf-8"))
-    named = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-    named |= {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
-    assert not {name for name in named if name.startswith("gateway")}
+    """Its folder can be copied into an agent: the standard library and httpx only."""
+    files = sorted(Path(clients.__file__).parent.glob("*.py"))
+    assert len(files) > 3
+    named: set[str] = set()
+    for file in files:
+        tree = ast.parse(file.read_text("utf-8"))
+        named |= {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level == 0}
+        named |= {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+        assert not [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level > 1]
+    assert {name.partition(".")[0] for name in named} <= {*sys.stdlib_module_names, "httpx"}
 
 
 def _listed(gateway) -> list[dict]:

@@ -7,12 +7,13 @@ import json
 
 import pytest
 
-from tests.isolation.world import ALLOWED, TOKENS, WORD, WRITERS, World
+from tests.isolation.world import ALLOWED, DRAFTS, PROPOSED, TOKENS, WORD, WRITERS, World
 
 USERS = [None, "tom", "ann", "", "forged"]
 AGENTS = [None, "hermes", "nanobot", "claude", "forged"]
 WORKSPACES = [None, "ws1", "ws2", "forged"]
 SESSIONS = ["s_tom", "s_old", "forged"]
+FORGED_REVIEWS = ["rev_forged", "rev_00000000000000000000", "x"]
 NAMESPACES = [
     None,
     ["user/tom/long_term"],
@@ -228,6 +229,34 @@ def operations(world: World, principal: str):
     yield {"json": {}, "fails": True}
 
 
+def review_lists(world: World, principal: str):
+    targets = [None, world.memories["tomprivate"]["id"], world.memories["annprivate"]["id"], "mem_forged"]
+    for status, user, namespaces in itertools.product(["pending", "any"], [*USERS, "bob"], NAMESPACES):
+        named = _ids(user_id=user, namespace=namespaces[0] if namespaces else None)
+        yield {"params": {"limit": 200, "status": status, **named}}
+    for target, agent in itertools.product(targets, AGENTS):
+        named = _ids(target=target, proposed_by=f"agent:{agent}" if agent else None)
+        yield {"params": {"limit": 200, "status": "any", **named}}
+
+
+def review_ids(world: World):
+    return [*world.drafts.items(), *((None, name) for name in (*FORGED_REVIEWS, "%00", "..%2F"))]
+
+
+def reviewing(world: World, principal: str):
+    for token, review_id in review_ids(world):
+        yield {"path": {"review_id": review_id}, "fails": token not in DRAFTS[principal]}
+
+
+def deciding(world: World, principal: str):
+    """Decisions that are not the principal's to make: each must fail. Its own are never tried on the world."""
+    person = principal in ("tom", "tom_ws1_only", "ann", "bob")
+    for token, review_id in review_ids(world):
+        if not (person and token in DRAFTS[principal]):
+            for body in ({}, {"reason": "mine"}, {"text": "an intruder's text"}, {"user_id": "tom"}):
+                yield {"path": {"review_id": review_id}, "json": body, "fails": True}
+
+
 def open_to_all(world: World, principal: str):
     yield {}
 
@@ -284,6 +313,11 @@ CASES = {
     ("POST", "/v1/problems/confirm-deletions"): operations,
     ("POST", "/v1/import"): importing,
     ("POST", "/v1/rebuild"): operations,
+    ("POST", "/v1/sync"): operations,
+    ("GET", "/v1/reviews"): review_lists,
+    ("GET", "/v1/reviews/{review_id}"): reviewing,
+    ("POST", "/v1/reviews/{review_id}/accept"): deciding,
+    ("POST", "/v1/reviews/{review_id}/reject"): deciding,
 }
 # Names that only their owners may see in answers about identities.
 NAMES = {
@@ -322,7 +356,8 @@ def _check(world: World, principal: str, method: str, template: str, case: dict)
         assert answer.status_code == (404 if "%2F" in path else 401), where
     if fails or (method in ("PATCH", "DELETE") and other is not None):
         assert answer.status_code in (400, 401, 403, 404, 409, 428), where
-    leaked = {token for token in TOKENS - ALLOWED[principal] if token in answer.text}
+    hidden = (TOKENS - ALLOWED[principal]) | (PROPOSED - DRAFTS[principal])
+    leaked = {token for token in hidden if token in answer.text}
     assert not leaked, f"leaked {leaked}: {where}"
     if audit and answer.status_code == 200 and principal != "admin":
         assert {one["actor_user_id"] for one in answer.json()} <= {_user_of(principal)}, where
@@ -378,11 +413,46 @@ def test_anothers_memory_answers_exactly_like_a_missing_one(world, principal):
             }
 
 
+@pytest.mark.parametrize("principal", sorted(set(ALLOWED) - {"revoked"}))
+def test_anothers_draft_answers_exactly_like_a_missing_one(world, principal):
+    missing = "rev_00000000000000000000"
+    for token, review_id in world.drafts.items():
+        if token in DRAFTS[principal]:
+            continue
+        for method, suffix in (("GET", ""), ("POST", "/accept"), ("POST", "/reject")):
+            options = {"json": {}} if method == "POST" else {}
+            others = world.call(principal, method, f"/v1/reviews/{review_id}{suffix}", **options)
+            none = world.call(principal, method, f"/v1/reviews/{missing}{suffix}", **options)
+            assert others.status_code == none.status_code
+            assert others.text.replace(review_id, missing) == none.text
+
+
+@pytest.mark.parametrize("principal", ["hermes", "nanobot", "claude", "tom_reader", "ann_reader"])
+def test_agents_and_readers_decide_nothing(world, principal):
+    """Also not what they proposed or may read, nor by naming their user."""
+    for review_id in [*world.drafts.values(), *FORGED_REVIEWS]:
+        for decision in ("accept", "reject"):
+            answer = world.call(principal, "POST", f"/v1/reviews/{review_id}/{decision}", json={})
+            assert answer.status_code == 403, answer.text
+
+
+@pytest.mark.parametrize("principal", sorted(set(ALLOWED) - {"revoked"}))
+def test_each_principal_sees_the_drafts_that_are_its_own(world, principal):
+    """An agent those that it proposed, a person those that they decide, a reader those of its user."""
+    listed = world.must(principal, "GET", "/v1/reviews?limit=200")
+    assert {one["id"] for one in listed["reviews"]} == {world.drafts[token] for token in DRAFTS[principal]}
+    assert listed["total"] == len(DRAFTS[principal])
+    for token in DRAFTS[principal]:
+        assert world.must(principal, "GET", f"/v1/reviews/{world.drafts[token]}")["text"] == f"{WORD} {token}"
+
+
 def test_the_world_is_as_it_was(world):
     """Runs last: nothing that the kit tried has changed anything."""
     for token, made in world.memories.items():
         found = world.must("admin", "GET", f"/v1/memory/{made['id']}")
         assert found["content"] == f"{WORD} {token}"
+    listed = world.must("admin", "GET", "/v1/reviews?limit=200&status=any")["reviews"]
+    assert {(one["id"], one["status"]) for one in listed} == {(one, "pending") for one in world.drafts.values()}
     texts = json.dumps(world.must("admin", "GET", "/v1/memory?limit=200&status=any"))
     assert "intruder" not in texts
     assert world.must("admin", "GET", "/v1/audit/verify")["intact"] is True
@@ -394,7 +464,7 @@ def test_each_principal_finds_what_is_its_own(world, principal):
     seen = set()
     for context in _contexts():
         answer = world.call(principal, "POST", "/v1/memory/search", json={"query": WORD, "limit": 200, **context})
-        seen |= {token for token in TOKENS if token in answer.text}
+        seen |= {token for token in TOKENS | PROPOSED if token in answer.text}
     for session, agent in itertools.product(["s_tom"], AGENTS):
         body = {"query": WORD, "session_id": session, **_ids(agent_id=agent)}
         seen |= {

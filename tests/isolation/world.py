@@ -52,17 +52,32 @@ WRITERS = {
     "sharedone": {"tom", "hermes", "tom_ws1_only", "ann", "claude"},
     "sharedtwo": {"tom"},
 }
+# Which drafts each principal may see; deciding them is another matter. Nobody finds a draft by searching.
+DRAFTS = {
+    "tom": {"tomdraft", "tomchange", "shareddraft"},
+    "tom_reader": {"tomdraft", "tomchange", "shareddraft"},
+    "tom_ws1_only": {"tomdraft", "tomchange", "shareddraft"},
+    "hermes": {"tomdraft", "tomchange", "shareddraft"},
+    "nanobot": set(),
+    "ann": {"anndraft", "shareddraft"},
+    "ann_reader": {"anndraft", "shareddraft"},
+    "claude": {"anndraft"},
+    "bob": set(),
+    "revoked": set(),
+}
+PROPOSED = set().union(*DRAFTS.values())
 
 
 @dataclass
 class World:
-    """The running server, the keys of all principals, and the ids of all memories by token."""
+    """The running server, the keys of all principals, and the ids of all memories and drafts by token."""
 
     url: str
     admin: str
     keys: dict[str, str] = field(default_factory=dict)
     key_ids: dict[str, str] = field(default_factory=dict)
     memories: dict[str, dict] = field(default_factory=dict)
+    drafts: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self):
         self.http = httpx.Client(base_url=self.url, timeout=60, trust_env=False)
@@ -96,6 +111,7 @@ def build(url: str, admin: str, vault) -> World:
         world.must("admin", "POST", "/v1/workspaces", json=body)
     _keys(world)
     _memories(world, vault)
+    _drafts(world)
     # Ann's membership of ws2 has ended.
     world.must("tom", "PATCH", "/v1/workspaces/ws2", json={"member_user_ids": ["tom"], "allowed_agent_ids": []})
     return world
@@ -142,6 +158,21 @@ def _memories(world: World, vault) -> None:
     while world.call("hermes", "GET", "/v1/sessions/s_old").status_code != 404:
         assert time.monotonic() < deadline
         time.sleep(0.1)
+
+
+def _drafts(world: World) -> None:
+    """What agents inferred, and a change of what a person wrote."""
+    guess = {"source": "conversation", "confidence": 0.7}
+    for principal, token, fields in (
+        ("hermes", "tomdraft", {}),
+        ("claude", "anndraft", {}),
+        ("hermes", "shareddraft", {"visibility": "workspace-shared", "workspace_id": "ws1"}),
+    ):
+        made = world.must(principal, "POST", "/v1/memory", json={"content": f"{WORD} {token}"} | guess | fields)
+        world.drafts[token] = made["review"]["id"]
+    known = world.memories["tomprivate"]
+    body = {"content": f"{WORD} tomchange", "version": known["version"]}
+    world.drafts["tomchange"] = world.must("hermes", "PATCH", f"/v1/memory/{known['id']}", json=body)["review"]["id"]
 
 
 def _shared() -> dict:

@@ -40,7 +40,7 @@ class Hands:
             if len(lines) == 3:
                 shared.write_text("\n\n".join([*lines[:2], f"bottom {number} by person"]), "utf-8")
             self.written["person"].append(mark)
-            time.sleep(0.02)
+            time.sleep(0.2)
 
     def colleague(self) -> None:
         for number in range(ROUNDS):
@@ -66,6 +66,7 @@ class Hands:
                 if git(self.clone, "push", "--porcelain", "origin", "HEAD:main", ok=False).rstrip().endswith("Done"):
                     break
                 self._pull()
+            time.sleep(0.15)
 
     def _pull(self) -> None:
         git(self.clone, "fetch", "--quiet", "--prune")
@@ -81,7 +82,7 @@ class Hands:
             mark = f"The agent guessed thing {number} today."
             infer(self.gateway, mark)
             self.written["agent"].append(mark)
-            time.sleep(0.03)
+            time.sleep(0.2)
 
     def guarded(self, work):
         def guarded() -> None:

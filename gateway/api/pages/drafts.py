@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -119,15 +120,13 @@ async def decide_draft(request: Http, review_id: FromPath[str]) -> Response[Any]
 def _decide(request: Http, review_id: str, fields: dict[str, str]) -> Response[Any]:
     visit, parts = visit_of(request), gateway_of(request).parts
     wanted = Wanted.of(dict(request.query_params.items()))
-    text = fields.get("text")
-    text = text.replace("\r\n", "\n").replace("\r", "\n") if text is not None else None
+    edited = _edited(fields)
     try:
         before = reviews.get(visit.principal, parts, review_id)
         around = _around(visit, parts, replace(wanted, status=PENDING), before.review)
-        edited = text if text is not None and text != _plain(before.text) else None
         _carry_out(visit, parts, review_id, fields, edited)
     except GatewayError as error:
-        return _draft(request, review_id, error=error, unsaved=text)
+        return _draft(request, review_id, error=error, unsaved=edited)
     visit.tell(f"told.{fields['decision']}ed", title=before.review.title)
     following = around.after or _first(visit, parts, wanted)
     return Redirect(
@@ -162,7 +161,8 @@ def _draft(
     visit, parts = visit_of(request), gateway_of(request).parts
     wanted = Wanted.of(dict(request.query_params.items()))
     found = reviews.get(visit.principal, parts, review_id)
-    own = unsaved if error is not None and unsaved not in (None, _plain(found.text)) else None
+    # A text that was refused for what it says can be mended in place; one for a draft that changed cannot.
+    mendable = isinstance(error, Invalid)
     return render(
         request,
         "draft.html",
@@ -173,9 +173,9 @@ def _draft(
         wanted=wanted,
         around=_around(visit, parts, wanted, found.review),
         rows=_rows(found),
-        # A text that was refused for what it says can be mended in place; one for a draft that changed cannot.
-        editing=own if error is not None and isinstance(error, Invalid) else None,
-        lost=own if error is not None and not isinstance(error, Invalid) else None,
+        seen=_digest(found.text),
+        editing=unsaved if mendable else None,
+        lost=None if mendable else unsaved,
     )
 
 
@@ -221,6 +221,18 @@ def _first(visit: Visit, parts: Parts, wanted: Wanted) -> str | None:
 
 def _with_cursor(wanted: Wanted, cursor: str) -> str:
     return f"{ROOT}{wanted.query}{'&' if wanted.query else '?'}{urlencode({'cursor': cursor})}"
+
+
+def _edited(fields: dict[str, str]) -> str | None:
+    """The text of a form, where a person changed it; browsers send its lines with CRLF."""
+    text = fields.get("text")
+    if text is None or _digest(text) == fields.get("seen"):
+        return None
+    return _plain(text)
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(_plain(text).encode("utf-8", "replace")).hexdigest()
 
 
 def _plain(text: str) -> str:

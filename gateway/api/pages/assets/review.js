@@ -3,7 +3,7 @@
 (() => {
   // A key pressed twice by mistake must not decide the draft that has just come up.
   const PAUSE_MS = 500;
-  let shownAt = 0;
+  let shownAt = -PAUSE_MS;
   let busy = false;
 
   const target = (key) => document.querySelector(`[data-key="${CSS.escape(key)}"]`);
@@ -66,6 +66,9 @@
   document.addEventListener("htmx:afterRequest", () => {
     busy = false;
     document.getElementById("page")?.removeAttribute("aria-busy");
+  });
+  document.addEventListener("htmx:beforeSwap", () => {
+    shownAt = performance.now();
   });
   // Where the page was exchanged, its heading is where reading goes on.
   document.addEventListener("htmx:afterSettle", (event) => {

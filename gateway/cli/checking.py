@@ -122,8 +122,7 @@ def _check_notes(notes: Path, *, since: str | None, owner: str, shape: str) -> N
         else:
             where = f"{one.path}:{one.line}" if one.line else one.path
             out.print(shown(f"{where}: {one.message} {one.advice} [{one.kind}]").replace("\n", " "), markup=False)
-    verdict = f"{len(report.findings):,} findings" if report.findings else "clean"
-    out.print(f"{report.notes:,} notes checked: {verdict}")
+    out.print(_verdict(report.notes, len(report.findings)))
     raise SystemExit(1 if report.findings else 0)
 
 
@@ -148,5 +147,9 @@ def _tell(report: CheckReport) -> None:
         out.print(f"{finding.where}: {finding.what}", markup=False)
     for finding in report.problems:
         out.print(f"note: {finding.where}: {finding.what}", markup=False)
-    verdict = f"{len(report.findings):,} findings" if report.findings else "clean"
-    out.print(f"{report.notes:,} notes checked: {verdict}")
+    out.print(_verdict(report.notes, len(report.findings)))
+
+
+def _verdict(notes: int, findings: int) -> str:
+    found = f"{findings:,} finding{'' if findings == 1 else 's'}" if findings else "clean"
+    return f"{notes:,} notes checked: {found}"

@@ -53,6 +53,8 @@ def main() -> None:
         _print("save in place to searchable", _saves(server, _in_place, arguments.saves, "place"))
         _print("save by rename to searchable", _saves(server, _by_rename, arguments.saves, "rename"))
         _print("new note to searchable", _new_notes(server, arguments.saves))
+        _print("draft accepted in the note to searchable", _accepted(server, arguments.saves, in_note=True))
+        _print("draft accepted over REST to searchable", _accepted(server, arguments.saves, in_note=False))
         waited = _writes(server, arguments.writes, {"Prefer": "wait=5"})
         _print("POST /v1/memory with Prefer: wait=5", waited)
         plain = _writes(server, arguments.writes, {})
@@ -113,6 +115,27 @@ def _new_notes(server: Server, count: int) -> list[float]:
         word = f"zqnew{number:03d}x"
         (server.vault / FOLDER / f"New {number}.md").write_text(f"About {word}.\n", "utf-8")
         times.append(_time_to(server, word))
+    return times
+
+
+def _accepted(server: Server, count: int, *, in_note: bool) -> list[float]:
+    key = (server.vault.parent / "agent.key").read_text("ascii").strip()
+    times: list[float] = []
+    for number in range(count):
+        word = f"zqdraft{int(in_note)}{number:03d}x"
+        guess = {"content": f"The owner likes {word}.", "source": "conversation", "confidence": 0.7}
+        answer = server.http.post("/v1/memory", json=guess, headers={"Authorization": f"Bearer {key}"})
+        assert answer.status_code == 202, answer.text
+        review = answer.json()["review"]
+        time.sleep(0.3)  # a person reads first
+        started = time.perf_counter()
+        if in_note:
+            path = server.vault / review["path"]
+            _in_place(path, path.read_bytes().replace(b"\ndecision:\n", b"\ndecision: accept\n", 1))
+        else:
+            assert server.http.post(f"/v1/reviews/{review['id']}/accept", json={}).status_code == 200
+        _until(lambda word=word: server.finds(word))
+        times.append((time.perf_counter() - started) * 1000)
     return times
 
 

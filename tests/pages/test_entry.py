@@ -7,12 +7,27 @@ import time
 from types import SimpleNamespace
 
 import pytest
+from litestar.routes import HTTPRoute
 
+from gateway.api.app import create_app
 from gateway.api.pages import sessions
 from gateway.api.pages.sessions import PageSessions
 from gateway.ledger import keys
 from tests.servers import call, key_for, must
 
+# Anybody may see these; what each of the others shows to whom is in test_pages.
+OPEN = {("GET", "/review/login"), ("POST", "/review/login"), ("GET", "/review/assets/{name}")}
+WALKED = {
+    ("GET", "/review"),
+    ("GET", "/review/drafts/{review_id}"),
+    ("POST", "/review/drafts/{review_id}"),
+    ("GET", "/review/memories/{memory_id}"),
+    ("GET", "/review/memories/{memory_id}/compare"),
+    ("GET", "/review/search"),
+    ("GET", "/review/health"),
+    ("POST", "/review/logout"),
+    ("GET", "/review/{rest}"),
+}
 _COOKIE = "memory_gateway_review"
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -32,6 +47,25 @@ def test_without_a_login_every_page_leads_to_the_form_and_back(visitor):
     assert 'name="next" value="/review/search?q=tea"' in page
     following = someone.try_key(someone.world.keys["tom"], next="/review/search?q=tea")
     assert following.headers["location"] == "/review/search?q=tea"
+
+
+def test_every_page_that_the_api_document_leaves_out_needs_a_login(visitor, world):
+    """The isolation kit walks the document; these routes are not in it, and who sees what is tested here."""
+    hidden = {
+        (method, route.path_format)
+        for route in create_app(world.server.gateway).routes
+        if isinstance(route, HTTPRoute)
+        for handler in route.route_handlers
+        if not handler.resolve_include_in_schema()
+        for method in handler.http_methods - {"OPTIONS", "HEAD"}
+    }
+    pages = {(method, path) for method, path in hidden if path.startswith("/review")}
+    assert {path for _, path in hidden - pages if not path.startswith("/schema")} == {"/metrics"}
+    assert pages - OPEN == WALKED
+    someone = visitor()
+    for method, path in WALKED:
+        answer = someone.http.request(method, path.format(review_id="x", memory_id="x", rest="x"))
+        assert answer.status_code == 303 and answer.headers["location"].startswith("/review/login"), path
 
 
 @pytest.mark.parametrize(
@@ -154,7 +188,8 @@ def test_a_session_ends_with_its_key(visitor, world):
     assert tom.try_key(made["key"]).status_code == 303
     assert tom.get().status_code == 200
     call(world.server, "DELETE", f"/v1/keys/{made['id']}")
-    assert tom.get().headers["location"] == "/review/login"
+    assert tom.get().headers["location"] == "/review/login?ended=1"
+    assert "Your login has ended." in tom.get(follow_redirects=True).text
 
 
 def test_a_session_ends_when_its_key_expires(visitor, world, monkeypatch):

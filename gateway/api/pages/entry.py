@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import parse_qsl, quote
+from urllib.parse import parse_qsl, urlencode
 
-from litestar import MediaType, Response, get, post
+from litestar import Response, get, post
 from litestar.concurrency import sync_to_thread
 from litestar.connection import ASGIConnection
 from litestar.handlers import BaseRouteHandler
@@ -20,7 +20,7 @@ from gateway.api.pages.rendering import ROOT, Http, cookie, render
 from gateway.api.pages.sessions import LIFETIME_SECONDS, PageSession, PageSessions
 from gateway.api.problems import status_of
 from gateway.bootstrap import Gateway
-from gateway.errors import GatewayError, Invalid, NotAllowed, NotAuthenticated
+from gateway.errors import GatewayError, Invalid, NotAllowed, NotAuthenticated, RateLimited
 
 SESSION_COOKIE = "memory_gateway_review"
 LOGIN = f"{ROOT}/login"
@@ -110,7 +110,8 @@ async def fields_of(request: Http) -> dict[str, str]:
 @get(LOGIN, include_in_schema=False, sync_to_thread=True)
 def show_login(request: Http) -> Response[Any]:
     """The form that takes a key."""
-    return render(request, "login.html", following=_own(request.query_params.get("next")))
+    ended = "ended" in request.query_params
+    return render(request, "login.html", following=_own(request.query_params.get("next")), ended=ended)
 
 
 @post(LOGIN, include_in_schema=False, status_code=200)
@@ -121,7 +122,7 @@ async def log_in(request: Http) -> Response[Any]:
     try:
         principal = await sync_to_thread(_admitted, request, fields.get("key", ""))
     except GatewayError as error:
-        return render(request, "login.html", status=status_of(error), error=error, following=following)
+        return render(request, "login.html", status=status_of(error), error=error, following=following, ended=False)
     state: PageState = request.app.state["pages"]
     state.sessions.close(request.cookies.get(SESSION_COOKIE))
     session_id, _ = state.sessions.open(principal.key_id)
@@ -144,14 +145,19 @@ async def log_out(request: Http) -> Response[Any]:
 def to_login(request: Http, _error: NotAuthenticated) -> Response[Any]:
     """Send whoever is not logged in to the form, and back afterwards."""
     here = request.url.path + (f"?{request.url.query}" if request.url.query else "")
-    after = f"?next={quote(here, safe='')}" if request.method == "GET" and here != ROOT else ""
-    return Response(None, status_code=303, media_type=MediaType.HTML, headers={"Location": f"{LOGIN}{after}"})
+    said = [("next", here)] if request.method == "GET" and here != ROOT else []
+    if request.cookies.get(SESSION_COOKIE):
+        said.append(("ended", "1"))
+    return Redirect(f"{LOGIN}?{urlencode(said)}" if said else LOGIN, status_code=303)
 
 
 def _admitted(request: Http, key: str) -> Principal:
     gateway = gateway_of(request)
     state: PageState = request.app.state["pages"]
-    state.attempts.take(request.client.host if request.client else "")
+    try:
+        state.attempts.take(request.client.host if request.client else "")
+    except RateLimited as error:
+        raise RateLimited("Too many attempts to log in.", advice=error.advice) from None
     try:
         principal = gateway.authenticator.principal(f"Bearer {key.strip()}", request.scope["state"].get("request_id"))
     except NotAuthenticated:

@@ -16,8 +16,8 @@ from gateway.api.pages import drafts, entry, memories
 from gateway.api.pages.entry import people_only, to_login, visit_of
 from gateway.api.pages.rendering import ROOT, Http, render
 from gateway.api.problems import status_of
-from gateway.errors import GatewayError, NotAuthenticated, NotFound
-from gateway.services import status
+from gateway.errors import GatewayError, Invalid, NotAuthenticated, NotFound, TooLarge
+from gateway.services.status import brief, health, problem_list
 
 _LOG = log.get("pages")
 _KINDS = {"css": "text/css", "js": "text/javascript", "LICENSE": "text/plain"}
@@ -28,9 +28,9 @@ def show_health(request: Http) -> Response[Any]:
     """How the gateway is; all of it for administrators only."""
     parts, principal = gateway_of(request).parts, visit_of(request).principal
     if not principal.is_admin:
-        return render(request, "health.html", health=status.brief(parts, __version__), problems=None)
-    problems = status.problem_list(principal, parts)
-    return render(request, "health.html", health=status.health(principal, parts, __version__), problems=problems)
+        return render(request, "health.html", health=brief(parts, __version__), problems=None)
+    problems = problem_list(principal, parts)
+    return render(request, "health.html", health=health(principal, parts, __version__), problems=problems)
 
 
 @get(f"{ROOT}/assets/{{name:str}}", include_in_schema=False)
@@ -71,8 +71,9 @@ def _show_error(request: Http, error: GatewayError) -> Response[Any]:
 
 
 def _show_http_error(request: Http, error: HTTPException) -> Response[Any]:
-    wrong = GatewayError(error.detail if error.status_code < 500 else "")
-    return render(request, "error.html", status=int(error.status_code), error=wrong)
+    status = int(error.status_code)
+    kind = {404: NotFound, 413: TooLarge}.get(status, Invalid if status < 500 else GatewayError)
+    return render(request, "error.html", status=status, error=kind(error.detail if status < 500 else ""))
 
 
 def _show_unexpected(request: Http, error: Exception) -> Response[Any]:

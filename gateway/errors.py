@@ -208,6 +208,13 @@ class EmbeddingFailed(Unavailable):
     title = "Embedding failed"
 
 
+class EmbeddingBusy(EmbeddingFailed):
+    """Our own queue for embeddings is full; that says nothing of the provider."""
+
+    code = "embedding-busy"
+    title = "Embedding is busy"
+
+
 class TooMuchGone(GatewayError):
     """So many notes vanished at once that a person must confirm before they count as deleted."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import PurePosixPath
 
 from gateway.importer.places import Place
@@ -12,6 +12,7 @@ from gateway.ledger.registry import NoteRow
 from gateway.notes.fields import VISIBILITY_WIDTH, MemoryFields, read_fields
 from gateway.notes.note import NoteProblem, ParsedNote, summary_of, title_of
 from gateway.notes.paths import path_key
+from gateway.notes.temporal import read_validity
 from gateway.notes.text import content_hash
 
 DEFAULT_TYPE = "note"
@@ -54,6 +55,8 @@ def note_row(
     created = _ms(fields.created) or (previous.created_at if previous else file_time)
     updated = changed_at if previous else (_ms(fields.updated) or file_time)
     namespace = place.namespace
+    written = fields.updated or fields.created or datetime.fromtimestamp(file_time / 1000, UTC)
+    validity, malformed = read_validity(parsed.properties, written=written, lines=parsed.key_lines)
     row = NoteRow(
         note_id=note_id,
         path=place.path,
@@ -82,8 +85,14 @@ def note_row(
         read_only=place.read_only,
         fts_etag=previous.fts_etag if previous else None,
         vector_etag=previous.vector_etag if previous else None,
+        temporal_kind=validity.kind,
+        valid_from=validity.valid_from,
+        valid_until=validity.valid_until,
+        precision=validity.precision,
+        timezone=validity.timezone,
+        temporal_confidence=validity.confidence,
     )
-    return row, (*problems, *((claim,) if claim else ()))
+    return row, (*problems, *malformed, *((claim,) if claim else ()))
 
 
 def held_row(row: NoteRow, etag: str, changed_at: int) -> NoteRow:

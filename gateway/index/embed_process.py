@@ -15,7 +15,7 @@ from typing import IO
 import numpy as np
 import numpy.typing as npt
 
-from gateway.errors import EmbeddingFailed
+from gateway.errors import EmbeddingBusy, EmbeddingFailed
 from gateway.index.embed_frames import LENGTH, Answer, Kind, Request
 
 # A query's answer that is this late means the child hangs, not that the machine is busy.
@@ -51,7 +51,7 @@ class EmbeddingProcess:
         """
         deadline = time.monotonic() + timeout
         if not self._lock.acquire(timeout=max(0.0, timeout)):
-            raise EmbeddingFailed("The embedding process is busy.")
+            raise EmbeddingBusy("The embedding process is busy.")
         try:
             return self._exchange(kind, texts, deadline, patient)
         finally:

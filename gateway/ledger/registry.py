@@ -47,6 +47,12 @@ class NoteRow:
     fts_etag: str | None = None
     vector_etag: str | None = None
     index_error: str | None = None
+    temporal_kind: str | None = None
+    valid_from: int | None = None
+    valid_until: int | None = None
+    precision: str | None = None
+    timezone: str | None = None
+    temporal_confidence: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,6 @@ class Health:
     git: dict[str, Any] | None = None
     index: dict[str, Any] | None = None
     problems: int | None = None
-    reviews: dict[str, int] | None = None
     alerts: list[str] = field(default_factory=list[str])
 
 
@@ -79,6 +78,7 @@ def health(principal: Principal, parts: Parts, version: str) -> Health:
             **pending,
             "vectors": pending["vectors"] if vectors else None,
             "commits": waiting,
+            "drafts": drafts.get(reviews.PENDING, 0),
         },
         git={
             "waits": parts.committer.trouble,
@@ -88,7 +88,6 @@ def health(principal: Principal, parts: Parts, version: str) -> Health:
         },
         index=_index(parts),
         problems=len(listed),
-        reviews=drafts,
         alerts=_alerts(parts, listed),
     )
 

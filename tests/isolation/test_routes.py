@@ -266,7 +266,8 @@ def audits(world: World, principal: str):
         yield {"params": {"limit": 200, **_ids(user_id=user)}, "audit": True}
 
 
-# A route that is not in this table fails the kit.
+# A route that is not in this table fails the kit. Routes outside the document (the review page) are walked in
+# tests/pages/test_entry.py, and what they show to whom in tests/pages/test_pages.py.
 CASES = {
     ("POST", "/v1/memory/search"): search,
     ("GET", "/v1/memory"): listing,

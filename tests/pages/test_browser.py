@@ -24,7 +24,7 @@ def browser() -> Iterator[Browser]:
     if not Path(CHROMIUM).exists():
         pytest.fail(f"{CHROMIUM} is missing; install the Debian package chromium (`apt-get install chromium`).")
     with sync_playwright() as playwright:
-        one = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        one = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
         yield one
         one.close()
 
@@ -120,6 +120,7 @@ def test_a_second_press_by_mistake_decides_nothing_unseen(opened, world):
     page.keyboard.press("a")
     page.wait_for_url(f"**/{two}")
     page.keyboard.press("a")
+    page.get_by_role("button", name="Accept").click()
     page.wait_for_timeout(200)
     assert world.review(two)["review"]["status"] == "pending"
 

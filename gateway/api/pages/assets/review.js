@@ -1,7 +1,7 @@
 "use strict";
 // Keys and focus. Everything on the page works without this file.
 (() => {
-  // A key pressed twice by mistake must not decide the draft that has just come up.
+  // A key or button pressed twice by mistake must not decide the draft that has just come up.
   const PAUSE_MS = 500;
   let shownAt = -PAUSE_MS;
   let busy = false;
@@ -26,8 +26,8 @@
   const actions = {
     j: () => (target("j") ? target("j").click() : step(1)),
     k: () => (target("k") ? target("k").click() : step(-1)),
-    a: () => decide("a"),
-    r: () => decide("r"),
+    a: () => target("a")?.click(),
+    r: () => target("r")?.click(),
     e: () => {
       const details = document.getElementById("edit");
       if (!details) return;
@@ -42,9 +42,16 @@
     },
   };
 
-  function decide(key) {
-    if (performance.now() - shownAt > PAUSE_MS) target(key)?.click();
-  }
+  const tooSoon = () => busy || performance.now() - shownAt < PAUSE_MS;
+  document.addEventListener(
+    "click",
+    (event) => {
+      if (!event.target.closest?.('[name="decision"]') || !tooSoon()) return;
+      event.preventDefault();
+      event.stopPropagation();
+    },
+    true,
+  );
 
   document.addEventListener("keydown", (event) => {
     if (event.isComposing || event.ctrlKey || event.altKey || event.metaKey) return;

@@ -68,10 +68,11 @@ def set_properties(data: bytes, changes: Mapping[str, Change]) -> bytes:
     return _proven(result, wanted, parts.body)
 
 
-def replace_body(data: bytes, body: str) -> bytes:
+def replace_body(data: bytes, body: str, *, exact: bool = False) -> bytes:
     """Replace the text below the properties; the bytes of the block and the byte order mark stay.
 
-    The new text takes the line ends of the file, and ends with one where the old text did (or was empty).
+    The new text takes the line ends of the file, and ends with one where the old text did (or was empty), unless it is
+    to stand there exactly as given.
 
     Raises:
         CannotPatch: the note is held, or the new text would be read as properties or as an unmerged conflict.
@@ -79,7 +80,7 @@ def replace_body(data: bytes, body: str) -> bytes:
     text, parts, properties = _open(data)
     eol = line_end_of(text)
     new_body = body.replace("\r\n", "\n").replace("\r", "\n")
-    if new_body and not new_body.endswith("\n") and (parts.body.endswith("\n") or not parts.body):
+    if new_body and not exact and not new_body.endswith("\n") and (parts.body.endswith("\n") or not parts.body):
         new_body += "\n"
     new_body = new_body.replace("\n", eol)
     head = parts.head

@@ -89,6 +89,20 @@ def read_properties(block: str) -> Properties:
     return _EventReader(block).read()
 
 
+def read_value(block: str) -> tuple[PropertyValue, dict[tuple[str | int, ...], int]]:
+    """Read a whole block whose root may also be a list, and the 1-based line of each value by its path.
+
+    The bounds are those of `read_properties`; an empty block is None.
+
+    Raises:
+        BadNote: with `line` counted from 1 in the block.
+    """
+    if len(block) > MAX_BLOCK_BYTES or len(block.encode("utf-8", "surrogatepass")) > MAX_BLOCK_BYTES:
+        raise _bad("The properties are larger than 64 KiB.", 1)
+    reader = _EventReader(block)
+    return reader.read_any(), reader.lines
+
+
 def type_plain(text: str) -> PropertyValue:
     """Give an unquoted value its type, as Obsidian does: checkbox, empty, number, else text.
 
@@ -130,6 +144,7 @@ class _EventReader:
         self._events = self._parse(self._mask(block))
         self._nodes = 0
         self._content_end = 0
+        self.lines: dict[tuple[str | int, ...], int] = {}
 
     def read(self) -> Properties:
         self._next()  # stream start
@@ -146,6 +161,36 @@ class _EventReader:
         if not isinstance(after, yaml.StreamEndEvent):
             raise _bad("The properties hold more than one YAML document.", self._line(after))
         return Properties(entries, patchable=not root.flow_style)
+
+    def read_any(self) -> PropertyValue:
+        self._next()  # stream start
+        if isinstance(self._next(), yaml.StreamEndEvent):
+            return None
+        value = self._located(self._next(), (), depth=1)
+        self._next()  # document end
+        after = self._next()
+        if not isinstance(after, yaml.StreamEndEvent):
+            raise _bad("The properties hold more than one YAML document.", self._line(after))
+        return value
+
+    def _located(self, event: yaml.Event, path: tuple[str | int, ...], depth: int) -> PropertyValue:
+        self.lines.setdefault(path, self._line(event))
+        if isinstance(event, yaml.SequenceStartEvent):
+            self._check(event, depth)
+            items: list[PropertyValue] = []
+            while not isinstance(item := self._next(), yaml.SequenceEndEvent):
+                items.append(self._located(item, (*path, len(items)), depth + 1))
+            return items
+        if isinstance(event, yaml.MappingStartEvent):
+            self._check(event, depth)
+            mapping: dict[str, PropertyValue] = {}
+            seen: set[str] = set()
+            while not isinstance(item := self._next(), yaml.MappingEndEvent):
+                key = self._key(item, seen)
+                self.lines[(*path, key)] = self._line(item)
+                mapping[key] = self._located(self._next(), (*path, key), depth + 1)
+            return mapping
+        return self._value(event, depth)
 
     def _entries(self) -> Iterator[Entry]:
         seen: set[str] = set()

@@ -7,7 +7,7 @@ from typing import Literal
 
 from gateway.access import guard
 from gateway.access.principal import Principal
-from gateway.errors import GatewayError, Invalid, NotFound
+from gateway.errors import GatewayError, Invalid, NotAllowed, NotFound
 from gateway.importer.parts import Parts
 from gateway.importer.screening import screened
 from gateway.importer.write import Order
@@ -36,12 +36,19 @@ def import_notes(principal: Principal, parts: Parts, batch: ImportBatch) -> list
 
     Raises:
         Invalid: the namespace is unknown or holds one fixed note.
+        NotAllowed: an agent's key, and the memory of others.
     """
     namespace = parse_namespace(batch.namespace)
     with parts.ledger.read() as tx:
         resource = guard.resource_at(tx, namespace)
     missing = NotFound(f"There is no namespace {str(namespace)!r}.", field="namespace")
     decision = guard.check(parts.ledger, principal, "write", resource, missing)
+    if principal.agent_id is not None and namespace.kind != "agent" and parts.settings.review.agents != "none":
+        raise NotAllowed(
+            "An agent imports into its own memory only: what it brings for others needs a person's decision.",
+            field="namespace",
+            advice="Write the memories one by one (POST /v1/memory), or import them with a user's key.",
+        )
     if namespace.fixed_file is not None or namespace.kind == "session":
         raise Invalid(f"Notes cannot be imported into {namespace}.", field="namespace")
     folder = folder_of(namespace, owner=parts.settings.vault.owner)

@@ -143,8 +143,8 @@ def _check_rewritten(parts: Parts, remote: Remote, theirs: str | None, accepted:
         _say(parts, None)
         return
     branches = Branches(parts.history)
-    kept = [branches.rescue(f"{name}/{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}", commit)
-            for name, commit in (("upstream", last), ("vault", parts.history.head())) if commit]  # fmt: skip
+    sides = (("upstream", last), ("vault", parts.history.head()))
+    kept = [branches.rescue(name, commit) for name, commit in sides if commit]
     what = "is gone" if theirs is None else "was rewritten (force-pushed)"
     error = RemoteRewritten(
         f"The branch `{remote.branch}` of `{remote.name}` {what}; nothing was merged or pushed.",

@@ -90,7 +90,7 @@ class Branches:
 
     def rescue(self, name: str, commit: str) -> str:
         """Keep a commit reachable under `refs/rescue/`. Returns the ref."""
-        ref = f"{RESCUE}{name}/{commit[:12]}"
+        ref = f"{RESCUE}{name}/{commit[:12]}"  # the same commit is kept once
         self._git.run("update-ref", ref, commit)
         return ref
 

@@ -10,6 +10,7 @@ import pytest
 from gateway.bootstrap import Gateway
 from gateway.config import load_settings
 from gateway.services.check import check
+from gateway.vault.lock import write_address
 from tests.api.conftest import start
 from tests.conftest import IMPATIENT
 from tests.importer.same_state import settle
@@ -93,6 +94,7 @@ class _serving:
 
     def __enter__(self):
         self.running, self.server, self.thread, self.listener = start(self.data, **IMPATIENT)
+        write_address(self.data, self.running.url)  # by which commands find a server
         return self.running
 
     def __exit__(self, *_error) -> None:

@@ -29,8 +29,10 @@ from gateway.ledger.database import now_ms
 from gateway.ledger.keys import NewKey
 from gateway.llm import ChatModel
 from gateway.notes.namespace import STARTER_FOLDERS
+from gateway.services import fixed_notes
+from gateway.services.context import Turns
 from gateway.skills import deciding, review_branches, review_queue
-from gateway.skills.retrieve_context import QueryVectors
+from gateway.skills.query_vectors import QueryVectors
 from gateway.skills.review_branches import ReviewBranches
 from gateway.starter import starter_vault
 from gateway.vault.files import VaultFiles
@@ -49,6 +51,7 @@ class Gateway:
     parts: Parts
     authenticator: Authenticator
     query_vectors: QueryVectors
+    turns: Turns
     workers: Workers
     rate_limit: RateLimit
     model: ChatModel | None
@@ -152,11 +155,24 @@ def _open(settings: Settings, embedder: Embedder | None, locks: list[DirectoryLo
     _connect_reviews(parts)
     authenticator = Authenticator(ledger)
     first_key = _first_start(settings, ledger)
+    if first_key is not None:
+        _provision_owner(parts)
     limit = RateLimit(settings.policy.requests_per_minute, settings.policy.request_burst)
     model = ChatModel(settings.llm) if settings.llm.provider == "openai" else None
     branches = ReviewBranches(parts)
     workers = Workers(parts, authenticator, branches)
-    return Gateway(parts, authenticator, QueryVectors(), workers, limit, model, branches, first_key, locks)
+    return Gateway(
+        parts,
+        authenticator,
+        QueryVectors(settings.embedding.query_timeout_seconds),
+        Turns(),
+        workers,
+        limit,
+        model,
+        branches,
+        first_key,
+        locks,
+    )
 
 
 def _remember_vault(settings: Settings, ledger: Ledger, root: Path) -> None:
@@ -173,6 +189,14 @@ def _connect_reviews(parts: Parts) -> None:
     importer.on_drafts = lambda paths, settled: review_queue.take_in(parts, paths, settled)
     importer.attribute = lambda tx, actions, by: review_branches.attribute(parts, tx, actions, by)
     deciding.recover(parts)
+
+
+def _provision_owner(parts: Parts) -> None:
+    """Make the notes that the vault's owner has from the beginning; what cannot be made now is made when asked for."""
+    try:
+        fixed_notes.provision(parts, parts.settings.vault.owner)
+    except GatewayError as error:
+        _LOG.warning("the owner's notes are not made yet", reason=str(error))
 
 
 def _prepare_vault(root: Path, ledger: Ledger) -> list[str]:

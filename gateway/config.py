@@ -120,6 +120,8 @@ class IndexSettings(Group):
     max_unindexed_rows: int = Field(1000, ge=10, description="Optimise when more rows than this are unindexed.")
     max_fragments: int = Field(40, ge=2, description="Optimise when the table has more fragments than this.")
     keep_versions_seconds: int = Field(300, ge=0, description="Old table versions are removed after this time.")
+    decay: bool = Field(True, description="Age, importance and feedback weigh in when hits are ranked.")
+    fold_duplicates: bool = Field(True, description="Memories that say the same are shown once.")
     fusion: Literal["adaptive", "rrf"] = Field("adaptive", description="How keyword and vector hits are fused.")
 
 

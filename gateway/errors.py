@@ -117,6 +117,13 @@ class NotAllowed(GatewayError):
     title = "Not allowed"
 
 
+class SkillDisabled(NotAllowed):
+    """The user has switched off the skill that this would need."""
+
+    code = "skill-disabled"
+    title = "Skill is switched off"
+
+
 class NotFound(GatewayError):
     """No such thing, or none that this principal may see."""
 

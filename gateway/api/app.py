@@ -15,7 +15,18 @@ from litestar.openapi.spec import Components, SecurityScheme
 from litestar.static_files import create_static_files_router  # pyright: ignore[reportUnknownVariableType]
 
 from gateway import __version__
-from gateway.api import governance, history, identities, memories, operations, reviews, sessions
+from gateway.api import (
+    configs,
+    context,
+    governance,
+    history,
+    identities,
+    memories,
+    operations,
+    reviews,
+    sessions,
+    structured,
+)
 from gateway.api.headers import HostGuard, authenticated
 from gateway.api.metrics import MeteredApp, Metrics
 from gateway.api.pages.entry import PageState
@@ -27,7 +38,10 @@ from gateway.bootstrap import Gateway
 _ASSETS = "/schema-assets"
 _ROUTES = (
     memories.ROUTES,
+    structured.ROUTES,
+    configs.ROUTES,
     reviews.ROUTES,
+    context.ROUTES,
     history.ROUTES,
     sessions.ROUTES,
     identities.ROUTES,

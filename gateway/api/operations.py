@@ -18,8 +18,8 @@ from gateway.api.problems import ERRORS
 from gateway.ledger.problems import ProblemRow
 from gateway.services import imports, rebuild, status, sync
 from gateway.services.imports import ImportOutcome
+from gateway.services.operation_requests import ImportBatch, SyncRequest
 from gateway.services.records import text_time
-from gateway.services.requests import ImportBatch, SyncRequest
 from gateway.services.status import Health
 from gateway.services.sync import SyncRecord
 

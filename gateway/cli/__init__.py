@@ -26,6 +26,7 @@ _COMMANDS = {
     "review": "reviewing:review",
     "sync": "syncing:sync",
     "search": "searching:search",
+    "sandbox": "sandboxing:sandbox",
     "log": "history:log",
     "diff": "history:diff",
     "revert": "history:revert",

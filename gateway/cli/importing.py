@@ -25,7 +25,8 @@ from gateway.errors import GatewayError, Invalid
 from gateway.ledger.idempotency import Claim
 from gateway.notes.namespace import Namespace, parse_namespace
 from gateway.services import imports, memories
-from gateway.services.requests import ImportBatch, ImportedNote, NewMemory
+from gateway.services.operation_requests import ImportBatch, ImportedNote
+from gateway.services.requests import NewMemory
 
 _BATCH_NOTES = 100
 _BATCH_BYTES = 2 * 1024 * 1024

@@ -7,10 +7,11 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 from gateway.errors import AlreadyExists
+from gateway.importer import resident
 from gateway.importer.places import Place
 from gateway.importer.plan import Action, Drop, Hold, Observation, Put, Touch, Vanish, claim_of
 from gateway.importer.rows import held_row, needs_indexing, note_row
-from gateway.ledger import Transaction, audit, identities, journal, problems, registry, tombstones
+from gateway.ledger import Transaction, audit, identities, journal, problems, registry, structured, tombstones
 from gateway.ledger.audit import AuditEntry
 from gateway.ledger.journal import Actor, Version
 from gateway.ledger.problems import ProblemRow
@@ -150,10 +151,13 @@ def _put(work: _Work, action: Put) -> None:
     if trouble is not None:
         _hold(work, Hold(seen, (trouble,), previous if previous and previous.path == seen.path else None))
         return
+    if resident.is_blank(seen.place, row.etag):
+        row = replace(row, status=resident.BLANK)
     row = needs_indexing(previous, row)
     work.rows[row.note_id] = row
     work.files.append(_file_row(seen, row.note_id))
-    _judge(work, seen, (*action.problems, *field_problems))
+    malformed = resident.take_in(work.tx, row, previous, seen.place, seen.parsed)
+    _judge(work, seen, (*action.problems, *field_problems, *malformed))
     if previous is not None and previous.path != row.path:
         work.dropped_files.append(previous.path)
         work.judged.append(previous.path)
@@ -193,6 +197,8 @@ def _delete(work: _Work, action: Vanish) -> None:
 
 def _forget_row(work: _Work, note: NoteRow) -> None:
     registry.drop_notes(work.tx, [note.note_id])
+    if resident.was_structured(note):
+        structured.forget(work.tx, [note.note_id])
     work.done.deleted.append(note)
     _audit(work, "delete", note)
 

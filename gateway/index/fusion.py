@@ -12,9 +12,9 @@ from typing import Any, Literal
 
 Fusion = Literal["adaptive", "rrf"]
 
-# The middle of a plateau (weight 0.4-0.5, full coverage 0.3-0.5) on which no whole set falls below the better of its
-# two sources (`tests/bench/quality.py`); single halves of 50 questions vary by some 0.02 either way.
-KEYWORD_WEIGHT = 0.45
+# The middle of a plateau (weight 0.3-0.45, full coverage 0.2-0.5) on which no set falls below the better of its two
+# sources (`tests/bench/quality.py`, ADR 6); single halves of 50 questions vary by some 0.02 either way.
+KEYWORD_WEIGHT = 0.4
 FULL_COVERAGE = 0.35
 # Cosines of candidates that differ by less than this in all are noise, not a ranking from best to worst.
 MIN_SPREAD = 0.05
@@ -50,13 +50,13 @@ def coverage(tokens: str, weights: Mapping[str, float]) -> float:
 def fused(candidates: Sequence[Candidate], how: Fusion) -> list[tuple[float, Candidate]]:
     """The candidates with scores of 0 to 1, best first; equal scores are ordered by note id.
 
-    One source alone keeps its own order: BM25 with a score relative to the coverage of the best hit, or cosine.
+    One source alone keeps its own order: BM25 with a score relative to the coverage of the best hit, or nearness
+    between the nearest and the farthest candidate.
     """
+    both = any(candidate.fts_rank is not None for candidate in candidates)
     if all(candidate.vector_distance is None for candidate in candidates):
         scores = _keyword_scores(candidates)
-    elif all(candidate.fts_rank is None for candidate in candidates):
-        scores = [1.0 - (candidate.vector_distance or 0.0) / 2 for candidate in candidates]
-    elif how == "rrf":
+    elif how == "rrf" and both:
         scores = _reciprocal_rank_scores(candidates)
     else:
         scores = _adaptive_scores(candidates)

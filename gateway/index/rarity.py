@@ -1,54 +1,68 @@
-"""How rare a token is among the indexed chunks, from a sample: LanceDB does not tell its document frequencies."""
+"""How much a token tells about a text, from a sample of the table: LanceDB does not give its document frequencies."""
 
 from __future__ import annotations
 
 import math
-import threading
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 
+from gateway.index.sampled import Sampled
 from gateway.index.table import Table
+from gateway.index.tokens import is_unspaced
 
 SAMPLE_ROWS = 4_000
+# Two characters that stand together by chance still tell a little.
+LOOSE_PAIR = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class _Frequencies:
+    """In how many rows each token is; `unspaced` counts the rows that hold a script without blanks."""
+
+    rows: int = 0
+    unspaced: int = 0
+    of: Counter[str] = field(default_factory=Counter[str])
 
 
 class Rarity:
-    """Inverse document frequencies; the first use reads the sample, later growth refreshes it."""
+    """Weights of tokens by their document frequencies."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
-        self._lock = threading.Lock()
-        self._frequencies: Counter[str] = Counter()
-        self._sampled = 0
-        self._rows_since: float = math.inf
+        self._sampled = Sampled(self._sample, _Frequencies())
 
     def note_written(self, rows: int) -> None:
         """Count rows that the sample does not know yet."""
-        self._rows_since += rows
+        self._sampled.grown(rows)
 
     def weights(self, tokens: Iterable[str]) -> dict[str, float]:
-        """BM25's idf of each token, always positive; a token that the sample lacks weighs most."""
-        frequencies, sampled = self._current()
-        return {
-            token: math.log1p((sampled - frequencies[token] + 0.5) / (frequencies[token] + 0.5)) for token in tokens
-        }
+        """The weight of each token, always positive; one that the sample lacks weighs most.
 
-    def _current(self) -> tuple[Counter[str], int]:
-        # A sample is good until the table has grown by half; one thread refreshes, others use what is there.
-        if self._rows_since > max(100, self._sampled // 2) and self._lock.acquire(blocking=self._sampled == 0):
-            try:
-                if self._rows_since > max(100, self._sampled // 2):
-                    self._sample()
-            finally:
-                self._lock.release()
-        return self._frequencies, self._sampled
+        A word weighs BM25's idf. A pair of unspaced characters weighs what its characters tell about each other
+        (pointwise mutual information): a pair across two words is rare too, but by chance.
+        """
+        known = self._sampled.value()
+        return {token: _weight(token, known) for token in tokens}
 
-    def _sample(self) -> None:
+    def _sample(self) -> tuple[_Frequencies, int]:
         frequencies: Counter[str] = Counter()
-        sampled = 0
+        rows = unspaced = 0
         for batch in self._table.sample(["tokens"], SAMPLE_ROWS):
             for tokens in batch["tokens"].to_pylist():
-                frequencies.update(set(tokens.split()))
-                sampled += 1
-        self._rows_since = 0
-        self._frequencies, self._sampled = frequencies, sampled
+                distinct = set(tokens.split())
+                frequencies.update(distinct)
+                rows += 1
+                unspaced += any(len(token) == 1 and is_unspaced(token) for token in distinct)
+        return _Frequencies(rows, unspaced, frequencies), rows
+
+
+def _weight(token: str, known: _Frequencies) -> float:
+    if len(token) != 2 or not is_unspaced(token):
+        return _idf(known.of[token], known.rows)
+    first, second, pair = (_idf(known.of[part], known.unspaced) for part in (token[0], token[1], token))
+    return max(LOOSE_PAIR, first + second - pair)
+
+
+def _idf(frequency: int, rows: int) -> float:
+    return math.log1p((max(0, rows - frequency) + 0.5) / (frequency + 0.5))

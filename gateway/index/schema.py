@@ -22,7 +22,7 @@ pa: Any = pyarrow
 
 # Part of every table's name: a change of columns, tokens, chunks or embedded text must change it, which forces a
 # rebuild, because the new table starts empty.
-INDEX_FORMAT = 1
+INDEX_FORMAT = 2
 NEVER = 2**63 - 1
 HEADING_SEPARATOR = " › "
 

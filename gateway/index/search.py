@@ -57,7 +57,8 @@ class Hit:
     Args:
         score: 0 to 1, how good a match it is; comparable within one answer only.
         fts_rank, vector_rank: place among the candidates of that source, from 1; None where it was not among them.
-        fts_score: BM25. vector_distance: cosine distance, 0 to 2.
+        fts_score: BM25.
+        vector_distance: cosine distance, 0 to 2, to the query without what all passages have in common.
     """
 
     note_id: str
@@ -129,7 +130,8 @@ def _usable_vector(index: Index, request: SearchRequest) -> tuple[Vector | None,
         return None, ("no_query_vector",)
     if request.query_vector.shape != (index.identity.dimension,):
         raise Invalid("The query's vector is not of this index's embedding model.", field="query_vector")
-    return request.query_vector, ()
+    common = index.direction
+    return request.query_vector if common is None else common.taken_out_of(request.query_vector), ()
 
 
 def _filter(request: SearchRequest) -> str:

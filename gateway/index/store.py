@@ -11,6 +11,7 @@ import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from gateway.index.direction import CommonDirection
 from gateway.index.embed import Embedder, EmbeddingIdentity, Vector
 from gateway.index.fill import FillReport, VectorFiller
 from gateway.index.rarity import Rarity
@@ -94,6 +95,7 @@ class Index:
         self.created = created
         self.table = table
         self.rarity = Rarity(table)
+        self.direction = CommonDirection(table, identity.dimension) if identity else None
         self.lock = threading.RLock()
         self.vectors = VectorCache(database, identity) if identity else None
         self._filler = VectorFiller(table, self.vectors, identity, self.lock) if identity and self.vectors else None
@@ -221,7 +223,10 @@ class Index:
         """Embed at most `limit` pending texts, `batch` at a time; writes and searches go on meanwhile."""
         if self._filler is None:
             return FillReport()
-        return self._filler.fill(embedder, limit=limit, batch=batch)
+        report = self._filler.fill(embedder, limit=limit, batch=batch)
+        if self.direction is not None:
+            self.direction.vectors_added(max(report.embedded, len(report.completed)))
+        return report
 
     def _write(self, notes: Sequence[IndexedNote]) -> list[NoteState]:
         write_id = uuid.uuid4().hex[:12]
@@ -237,6 +242,8 @@ class Index:
             self._delete_rows([note.note_id for note in notes if note.note_id in known], keep=write_id)
             known.update(note_id for note_id, its_rows in rows_of.items() if its_rows)
         self.rarity.note_written(len(rows))
+        if self.direction is not None:
+            self.direction.vectors_added(sum(vector is not None for vector in vectors))
         return [_state(note, rows_of[note.note_id]) for note in notes]
 
     def _cached_vectors(self, rows: Sequence[Row]) -> list[Vector | None]:

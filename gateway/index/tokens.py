@@ -15,6 +15,8 @@ from typing import Any
 
 import snowballstemmer  # pyright: ignore[reportMissingTypeStubs]
 
+from gateway.index.dates import dates_in, without_dates
+
 MAX_QUERY_TOKENS = 64
 MAX_QUERY_CHARACTERS = 2_000
 MAX_TOKEN_CHARACTERS = 64
@@ -43,8 +45,13 @@ _stemmer_lock = threading.Lock()
 
 
 def search_tokens(text: str) -> str:
-    """The tokens of a text, in reading order and with repeats, for a full-text index that splits at blanks."""
-    return " ".join(_tokens(text, _unspaced_tokens))
+    """The tokens of a text, in reading order and with repeats, for a full-text index that splits at blanks.
+
+    The dates of the text follow in their one form (`05-03`), besides the words they are written in.
+    """
+    folded = fold(text)
+    dates = (token for date in dates_in(folded) for token in date.tokens)
+    return " ".join([*_tokens(folded, _unspaced_tokens), *dates])
 
 
 def query_tokens(text: str) -> str:
@@ -52,9 +59,17 @@ def query_tokens(text: str) -> str:
 
     Only the first `MAX_QUERY_CHARACTERS` are read. Unspaced scripts are asked for by pairs: with single characters
     recall@10 on Chinese questions was 0.909 instead of 0.921. A character that stands alone is asked for as such.
+    A date is asked for in its one form only: the words it is written in would ask for the same twice.
     """
-    distinct = dict.fromkeys(_tokens(text[:MAX_QUERY_CHARACTERS], _unspaced_query_tokens))
+    folded = fold(text[:MAX_QUERY_CHARACTERS])
+    distinct = dict.fromkeys(token for date in dates_in(folded) for token in date.tokens)
+    distinct |= dict.fromkeys(_tokens(without_dates(folded), _unspaced_query_tokens))
     return " ".join(list(distinct)[:MAX_QUERY_TOKENS])
+
+
+def is_unspaced(token: str) -> bool:
+    """Whether a token is of a script that is written without blanks, and so a character or a pair of them."""
+    return _UNSPACED_RUN.fullmatch(token) is not None
 
 
 def count_tokens(text: str) -> int:
@@ -83,8 +98,8 @@ def fold(text: str) -> str:
     return unicodedata.normalize("NFC", _OPTIONAL_MARKS.sub("", decomposed))
 
 
-def _tokens(text: str, unspaced: Callable[[str], Iterator[str]]) -> Iterator[str]:
-    for position, run in enumerate(_UNSPACED_RUN.split(_POSSESSIVE.sub("", fold(text)))):
+def _tokens(folded: str, unspaced: Callable[[str], Iterator[str]]) -> Iterator[str]:
+    for position, run in enumerate(_UNSPACED_RUN.split(_POSSESSIVE.sub("", folded))):
         if position % 2:
             yield from unspaced(run)
         elif run:

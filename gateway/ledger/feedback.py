@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 import sqlalchemy as sa
 
@@ -37,18 +37,27 @@ def give(
     )
 
 
-def hidden(tx: Transaction, notes: Collection[tuple[str, str]]) -> set[str]:
-    """Ids of those (note id, content hash) whose newest judgement hides them."""
+def of_texts(tx: Transaction, notes: Collection[tuple[str, str]]) -> dict[str, list[str]]:
+    """What was said of these (note id, content hash), oldest first; of other texts of a note nothing counts."""
     if not notes:
-        return set()
+        return {}
     texts = dict(notes)
     query = (
         sa.select(feedback.c.note_id, feedback.c.content_hash, feedback.c.feedback)
-        .where(feedback.c.note_id.in_(list(texts)), feedback.c.feedback.in_(["incorrect", "useful"]))
+        .where(feedback.c.note_id.in_(list(texts)))
         .order_by(feedback.c.seq)
     )
-    newest = {row[0]: row[2] for row in tx.execute(query) if texts[row[0]] == row[1]}
-    return {note_id for note_id, judgement in newest.items() if judgement in HIDING}
+    found: dict[str, list[str]] = {}
+    for note_id, content_hash, judgement in tx.execute(query):
+        if texts[note_id] == content_hash:
+            found.setdefault(note_id, []).append(judgement)
+    return found
+
+
+def hides(judgements: Sequence[str]) -> bool:
+    """Whether the newest telling judgement keeps a memory from being recalled."""
+    newest = next((one for one in reversed(judgements) if one in HIDING or one == "useful"), None)
+    return newest in HIDING
 
 
 def judgements(tx: Transaction, note_id: str) -> list[str]:

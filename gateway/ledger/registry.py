@@ -111,6 +111,12 @@ def notes_by_path(tx: Transaction, paths: Collection[str]) -> dict[str, NoteRow]
     return {row.path: row for row in _select_notes(tx, notes.c.path, paths)}
 
 
+def active_in(tx: Transaction, namespace: str) -> list[NoteRow]:
+    """All active memories of one namespace."""
+    where = (notes.c.namespace == namespace, notes.c.status == "active")
+    return [NoteRow(*row) for row in tx.execute(sa.select(*_NOTE_COLUMNS).where(*where))]
+
+
 def same_text(tx: Transaction, namespace: str, content_hash: str) -> NoteRow | None:
     """An active memory of a namespace with the same normalised text."""
     query = sa.select(*_NOTE_COLUMNS).where(

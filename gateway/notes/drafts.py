@@ -48,6 +48,7 @@ DRAFT_PROPERTIES: Final = (
 )
 _MEMORY_PROPERTIES: Final = (
     "type",
+    "kind",
     "summary",
     "tags",
     "importance",
@@ -61,6 +62,16 @@ _MEMORY_PROPERTIES: Final = (
     "timezone",
     "temporal_kind",
     "temporal_confidence",
+    # Single values and lists of words of structured memories.
+    "occupation",
+    "primary_language",
+    "interests",
+    "avoid_topics",
+    "custom_rules",
+    "expertise",
+    "preferred_tools",
+    "team_context",
+    "work_rules",
 )
 # What a person looks at first stands first.
 _ORDER: Final = (*DRAFT_PROPERTIES[:4], *DRAFT_PROPERTIES[5:8], "summary", "type", "tags")

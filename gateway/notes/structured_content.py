@@ -14,7 +14,10 @@ _TIME = r"^(?:[01]\d|2[0-3]):[0-5]\d$"
 _END = r"^(?:(?:[01]\d|2[0-3]):[0-5]\d|24:00)$"
 MAX_ITEMS = 500
 # A day of the week by number or by name; kept as it was given.
-Weekday: TypeAlias = Annotated[int, Field(strict=True, ge=0, le=7)] | Annotated[str, Field(min_length=1, max_length=20)]
+Weekday: TypeAlias = (
+    Annotated[int, Field(strict=True, ge=0, le=7)]
+    | Annotated[str, Field(min_length=1, max_length=20, pattern=r"^\D+$")]
+)
 Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=200)]
 Count: TypeAlias = Annotated[int, Field(ge=0, le=100_000)]
 
@@ -67,7 +70,7 @@ class Person(_Part):
     role: str | None = None
     preferred_contact_channel: str | None = None
     notes: str | None = None
-    meta: Meta = Meta()
+    meta: Meta = Field(default_factory=lambda: Meta.model_validate({}))
 
 
 class Place(_Part):
@@ -80,7 +83,7 @@ class Place(_Part):
     commute_minutes: Count | None = None
     preference: Literal["like", "neutral", "avoid"] | None = None
     notes: str | None = None
-    meta: Meta = Meta()
+    meta: Meta = Field(default_factory=lambda: Meta.model_validate({}))
 
 
 class Preferences(_Part):
@@ -106,6 +109,10 @@ class SchedulingPreferences(_Part):
     notes: str | None = None
 
 
+def _scheduling() -> SchedulingPreferences:
+    return SchedulingPreferences.model_validate({})
+
+
 class Routine(_Part):
     """Something the user does again and again."""
 
@@ -114,7 +121,7 @@ class Routine(_Part):
     cadence: str | None = None
     time_windows: Windows = ()
     importance: str | None = None
-    meta: Meta = Meta()
+    meta: Meta = Field(default_factory=lambda: Meta.model_validate({}))
 
 
 class UserMemoryContent(_Part):
@@ -125,8 +132,8 @@ class UserMemoryContent(_Part):
     primary_language: str | None = None
     people: tuple[Person, ...] = Field((), max_length=MAX_ITEMS)
     places: tuple[Place, ...] = Field((), max_length=MAX_ITEMS)
-    preferences: Preferences = Preferences()
-    scheduling_preferences: SchedulingPreferences = SchedulingPreferences()
+    preferences: Preferences = Field(default_factory=lambda: Preferences.model_validate({}))
+    scheduling_preferences: SchedulingPreferences = Field(default_factory=_scheduling)
     interests: Texts = ()
     avoid_topics: Texts = ()
     custom_rules: Texts = ()
@@ -153,7 +160,7 @@ class Project(_Part):
     collaborators: Texts = ()
     key_milestones: tuple[Milestone, ...] = Field((), max_length=MAX_ITEMS)
     notes: str | None = None
-    meta: Meta = Meta()
+    meta: Meta = Field(default_factory=lambda: Meta.model_validate({}))
 
 
 class WorkHabits(_Part):
@@ -176,7 +183,7 @@ class TeamMember(_Part):
     relationship: str | None = None
     preferred_contact_channel: str | None = None
     notes: str | None = None
-    meta: Meta = Meta()
+    meta: Meta = Field(default_factory=lambda: Meta.model_validate({}))
 
 
 class WorkProfileContent(_Part):
@@ -186,7 +193,7 @@ class WorkProfileContent(_Part):
     expertise: Texts = ()
     preferred_tools: Texts = ()
     current_projects: tuple[Project, ...] = Field((), max_length=MAX_ITEMS)
-    work_habits: WorkHabits = WorkHabits()
+    work_habits: WorkHabits = Field(default_factory=lambda: WorkHabits.model_validate({}))
     team_members: tuple[TeamMember, ...] = Field((), max_length=MAX_ITEMS)
     team_context: str | None = None
     work_rules: Texts = ()

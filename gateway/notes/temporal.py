@@ -6,11 +6,13 @@ state that surely ended is not recalled; an event is history; a plan whose time 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, Literal, cast
 
+from gateway.errors import Invalid
 from gateway.notes.human_dates import PRECISIONS, Precision, Span, resolve, zone_of
 from gateway.notes.note import NoteProblem, PropertyValue
 
@@ -60,6 +62,7 @@ class Verdict:
     qualification: str | None = None
 
 
+_WRITTEN_OUT: Final = re.compile(r"\d{4}(-\d\d(-\d\d)?)?([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?)?")
 _Wrong = Callable[[str, str], None]
 TIMELESS: Final = Validity()
 ALWAYS: Final = Verdict(True)
@@ -106,6 +109,42 @@ def read_validity(
         timezone=zone,
         confidence=confidence if confidence is not None else read,
     ), ()
+
+
+def written_out(properties: Mapping[str, PropertyValue], *, written: datetime) -> dict[str, PropertyValue]:
+    """The temporal properties with human dates resolved, so that they mean the same whenever they are read again.
+
+    Raises:
+        Invalid: one of them cannot be understood; names the field.
+    """
+    given = {name: properties[name] for name in PROPERTIES if properties.get(name) not in (None, "", [])}
+    validity, problems = read_validity(given, written=written)
+    if problems:
+        first = problems[0]
+        raise Invalid(first.message, field=first.field, advice=first.advice)
+    for name in ("valid_from", "valid_until"):
+        text = given.get(name)
+        if text is None or _WRITTEN_OUT.fullmatch(str(text).strip()):
+            continue
+        span = resolve(str(text), now=written, zone=validity.timezone)
+        given[name] = _text_of(span)
+        given.setdefault("precision", span.precision)
+        if span.confidence < 1:
+            given.setdefault("temporal_confidence", span.confidence)
+    return given
+
+
+def _text_of(span: Span) -> str:
+    """A span as ISO 8601, as exactly as it is known."""
+    match span.precision:
+        case "year":
+            return f"{span.start:%Y}"
+        case "month":
+            return f"{span.start:%Y-%m}"
+        case "day" | "week" | "quarter":
+            return f"{span.start:%Y-%m-%d}"
+        case _:
+            return span.start.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def judge(validity: Validity, at: int) -> Verdict:

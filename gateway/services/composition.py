@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import cast
 
 from gateway.errors import Invalid
 from gateway.ledger.registry import NoteRow
@@ -10,6 +11,7 @@ from gateway.notes.namespace import parse_namespace
 from gateway.notes.note import PropertyValue, parse
 from gateway.notes.patch import DELETE, Change, replace_body
 from gateway.notes.template import time_text
+from gateway.notes.temporal import PROPERTIES, written_out
 from gateway.services.requests import MemoryPatch
 from gateway.skills.proposals import check_visibility, finished
 
@@ -34,13 +36,13 @@ def changed_note(data: bytes, patch: MemoryPatch, row: NoteRow, at: datetime) ->
             raise Invalid("`content` cannot be taken away.", field="content", advice="Delete the memory instead.")
         if patch.content.strip("\r\n") != note.body.strip("\r\n"):
             result = replace_body(result, patch.content)
-    changes = _changes(patch, row)
+    changes = _changes(patch, row, at)
     unchanged = {name for name, value in changes.items() if _is(note.properties.get(name), value)}
     changes = {name: value for name, value in changes.items() if name not in unchanged}
     return finished(data, result, changes, row, at)
 
 
-def _changes(patch: MemoryPatch, row: NoteRow) -> dict[str, Change]:
+def _changes(patch: MemoryPatch, row: NoteRow, at: datetime) -> dict[str, Change]:
     changes: dict[str, Change] = {}
     for name in patch.model_fields_set - _NO_PROPERTY:
         value = getattr(patch, name)
@@ -55,6 +57,9 @@ def _changes(patch: MemoryPatch, row: NoteRow) -> dict[str, Change]:
             changes[key] = [str(item) for item in value]  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
         else:
             changes[key] = value
+    temporal = {name: value for name in PROPERTIES if (value := changes.get(name)) is not None and value is not DELETE}
+    if temporal:
+        changes |= written_out(cast("dict[str, PropertyValue]", temporal), written=at)
     return dict(sorted(changes.items()))
 
 

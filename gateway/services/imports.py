@@ -18,7 +18,7 @@ from gateway.notes.namespace import Namespace, folder_of, locate, parse_namespac
 from gateway.notes.note import parse
 from gateway.notes.paths import check_vault_path, conflict_copy_of, is_ignored
 from gateway.notes.text import derived_memory_id, etag_of
-from gateway.services.requests import ImportBatch, ImportedNote
+from gateway.services.operation_requests import ImportBatch, ImportedNote
 
 
 @dataclass(frozen=True, slots=True)

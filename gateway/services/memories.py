@@ -20,6 +20,7 @@ from gateway.ledger.audit import AuditEntry
 from gateway.ledger.idempotency import Claim, FirstAnswer
 from gateway.ledger.registry import NoteFilter, NoteRow
 from gateway.notes.namespace import Namespace
+from gateway.notes.temporal import PROPERTIES, written_out
 from gateway.services import paging, policy, versions
 from gateway.services.authors import actor_of
 from gateway.services.composition import changed_note
@@ -29,6 +30,7 @@ from gateway.services.proposing import Origin, propose_archive, propose_change, 
 from gateway.services.records import Deleted, InReview, MemoryRecord, Page, Written, content_of, record
 from gateway.services.requests import MemoryPatch, NewMemory, Precondition, namespace_for
 from gateway.services.secrets import check_note, check_patch, check_request
+from gateway.services.skills_enabled import require
 from gateway.skills.commit import Authority, ToCommit, commit, is_known
 from gateway.skills.proposals import between
 from gateway.vault.files import FileRead
@@ -63,6 +65,7 @@ def create(
         raise Invalid(f"{namespace} holds one fixed note; change that note instead.", field="namespace")
     check_request(parts, new)
     explicit = principal.agent_id is None and (new.agent_id is None or new.source == "manual")
+    require(parts, user_id, "commit")
     entry = guard.entry(context.principal, "create", "memory", namespace=str(namespace), decision=decision)
     wanted = _to_commit(new, namespace, explicit=explicit)
     with parts.importer.lock:
@@ -362,6 +365,7 @@ def _to_commit(new: NewMemory, namespace: Namespace, *, explicit: bool) -> ToCom
         source_ref=new.source_ref,
         expires_at=new.expires_at,
         explicit=explicit,
+        temporal=written_out(new.model_dump(include=set(PROPERTIES)), written=datetime.now(UTC)),
     )
 
 

@@ -16,6 +16,7 @@ from gateway.notes.namespace import parse_namespace
 from gateway.notes.note import NoteProblem, ParsedNote, parse
 from gateway.notes.paths import check_vault_path, path_key
 from gateway.notes.secrets import allows_secrets, find_secrets
+from gateway.notes.structured import MODELS, read_structured
 from gateway.vault.git import Git, last_line
 from gateway.vault.scan import walk
 
@@ -91,6 +92,7 @@ class _Vault:
         yield from _secrets(path, parsed)
         if place is not None:
             yield from self._ownership(path, parsed, place)
+            yield from _structure(path, parsed, place)
         elif in_review:
             yield from _draft(path, parsed)
 
@@ -132,6 +134,13 @@ class _Vault:
 
 def _problems(parsed: ParsedNote) -> tuple[NoteProblem, ...]:
     return parsed.problems if parsed.readiness != "ready" else (*parsed.problems, *read_fields(parsed)[1])
+
+
+def _structure(path: str, parsed: ParsedNote, place: Place) -> Iterator[NoteFinding]:
+    """What a structured memory says that does not fit."""
+    model = None if place.archived else MODELS.get(place.namespace.room)
+    if model is not None and parsed.readiness == "ready":
+        yield from (_of(path, problem) for problem in read_structured(parsed, model)[1])
 
 
 def _secrets(path: str, parsed: ParsedNote) -> Iterator[NoteFinding]:

@@ -12,8 +12,9 @@ from gateway.access.principal import Principal
 from gateway.errors import GatewayError
 from gateway.importer.parts import Parts
 from gateway.importer.rows import HELD
-from gateway.ledger import identities, registry
+from gateway.ledger import identities, registry, reviews
 from gateway.notes.namespace import Namespace, note_path
+from gateway.notes.text import is_memory_id
 from gateway.services.records import content_of
 
 _HEADING = re.compile(r"^#{1,6}\s+(.+?)\s*#*\s*$")
@@ -64,7 +65,7 @@ def get(principal: Principal, parts: Parts, user_id: str | None) -> ProfileRecor
         stable_facts=_items(found, _is_fact),
         preferences=user.preferences | _pairs(found) | _pairs(_sections(preferences), everything=True),
         working_style=_items(found, _is_style),
-        updated_from_memory_ids=[],
+        updated_from_memory_ids=_sources(parts, owner),
         version=version,
     )
 
@@ -80,6 +81,16 @@ def _note(parts: Parts, owner: str, room: str) -> tuple[str, int]:
     except GatewayError:
         return "", 0
     return (content_of(read.data), row.version) if read else ("", 0)
+
+
+def _sources(parts: Parts, owner: str) -> list[str]:
+    """The memories that the profile was made from, as the drafts that were accepted for it say."""
+    path = note_path(Namespace("user", owner, "profile"), "", owner=parts.settings.vault.owner)
+    with parts.ledger.read() as tx:
+        row = registry.notes_by_path(tx, [path]).get(path)
+        edges = reviews.edges_of(tx, row.note_id) if row is not None else []
+    parents = [edge.parent for edge in edges if row is not None and edge.child == row.note_id]
+    return [one for one in dict.fromkeys(parents) if is_memory_id(one)]
 
 
 def _sections(text: str) -> list[tuple[str, list[str]]]:

@@ -12,6 +12,7 @@ from gateway.ledger.idempotency import Claim
 from gateway.ledger.registry import NoteRow
 from gateway.services.authors import actor_of
 from gateway.services.records import InReview, ReviewReference
+from gateway.services.skills_enabled import require
 from gateway.skills.commit import ToCommit, properties_of
 from gateway.skills.export_to_obsidian import Draft, Proposal, Proposer, propose
 from gateway.skills.proposals import between
@@ -37,6 +38,18 @@ def propose_new(parts: Parts, wanted: ToCommit, origin: Origin) -> InReview:
         AlreadyProposed, BadNote, Invalid: as for `propose`.
     """
     proposal = _proposal(parts, origin, "create", wanted.namespace, wanted.content, properties=properties_of(wanted))
+    return _sent(parts, proposal, origin)
+
+
+def propose_directive(parts: Parts, wanted: ToCommit, origin: Origin) -> InReview:
+    """Propose a standing instruction. Call it with the importer's lock held.
+
+    Raises:
+        Tombstoned: a person rejected the same before.
+        AlreadyProposed, BadNote, Invalid: as for `propose`.
+    """
+    properties = properties_of(wanted)
+    proposal = _proposal(parts, origin, "directive", wanted.namespace, wanted.content, properties=properties)
     return _sent(parts, proposal, origin)
 
 
@@ -82,6 +95,7 @@ def _proposal(parts: Parts, origin: Origin, kind: str, namespace: str, text: str
 
 
 def _sent(parts: Parts, proposal: Proposal, origin: Origin) -> InReview:
+    require(parts, proposal.user_id, "export_to_obsidian")
     proposer = Proposer(
         actor_of(origin.context), origin.entry, origin.claim, lambda draft: (202, asdict(_answer(draft)))
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from gateway.ledger.registry import NoteRow
@@ -41,6 +41,12 @@ class MemoryRecord:
     path: str
     uri: str
     read_only: bool
+    temporal_kind: str | None = None
+    valid_from: str | None = None
+    valid_until: str | None = None
+    precision: str | None = None
+    timezone: str | None = None
+    temporal_confidence: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,13 +109,20 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One search result. `score` lies between 0 and 1 and compares within one answer only."""
+    """One search result. `score` lies between 0 and 1 and compares within one answer only.
+
+    Attributes:
+        qualification: what must be said along with the memory because of its time, e.g. `Previously planned.`.
+        folded: ids of memories that say the same and are not shown.
+    """
 
     memory: MemoryRecord
     score: float
     heading: str
     snippet: str
     explain: dict[str, float | int | None] | None = None
+    qualification: str | None = None
+    folded: list[str] = field(default_factory=list[str])
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +133,7 @@ class SearchAnswer:
         degraded: what did not take part, e.g. `embedding_timeout`: keywords alone answered.
         truncated: contents were cut, or results left out, to keep the answer within its byte limit.
         candidate_budget_exhausted: there may be more; the candidates ran out after filtering.
+        next_cursor: for the next page of the same search; None where nothing follows.
     """
 
     results: list[Found]
@@ -127,6 +141,7 @@ class SearchAnswer:
     degraded: list[str]
     truncated: bool
     candidate_budget_exhausted: bool
+    next_cursor: str | None = None
 
 
 def text_time(ms: int | None) -> str | None:
@@ -170,4 +185,10 @@ def record(row: NoteRow, content: str) -> MemoryRecord:
         path=row.path,
         uri=uri_of(parse_namespace(row.namespace), row.note_id),
         read_only=row.read_only,
+        temporal_kind=row.temporal_kind,
+        valid_from=text_time(row.valid_from),
+        valid_until=text_time(row.valid_until),
+        precision=row.precision,
+        timezone=row.timezone,
+        temporal_confidence=row.temporal_confidence,
     )

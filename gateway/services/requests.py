@@ -21,7 +21,9 @@ _LINE = re.compile(r"[^\x00-\x1f\x7f\u2028\u2029]*")
 _MAX_TEXT = 2_000
 
 
-class _Request(BaseModel):
+class RequestBody(BaseModel):
+    """What all request bodies share: no unknown fields, and fields of one name are checked alike."""
+
     model_config = ConfigDict(extra="forbid", frozen=True, str_strip_whitespace=False)
 
     @field_validator(
@@ -38,7 +40,17 @@ class _Request(BaseModel):
     def _id_lists(cls, value: tuple[str, ...] | None, info: Any) -> tuple[str, ...] | None:
         return None if value is None else tuple(dict.fromkeys(_checked_id(one, str(info.field_name)) for one in value))
 
-    @field_validator("summary", "memory_type", "source", "source_ref", "reason", mode="after", check_fields=False)
+    @field_validator(
+        "summary",
+        "memory_type",
+        "source",
+        "source_ref",
+        "reason",
+        "valid_from",
+        "valid_until",
+        mode="after",
+        check_fields=False,
+    )
     @classmethod
     def _one_line(cls, value: str | None) -> str | None:
         if value is not None and not _LINE.fullmatch(value):
@@ -55,7 +67,7 @@ class _Request(BaseModel):
     def _text(cls, value: str | None) -> str | None:
         return _readable(value)
 
-    @field_validator("expires_at", mode="after", check_fields=False)
+    @field_validator("expires_at", "as_of", mode="after", check_fields=False)
     @classmethod
     def _utc(cls, value: datetime | None) -> datetime | None:
         if value is None:
@@ -66,7 +78,7 @@ class _Request(BaseModel):
             raise ValueError("lies outside the years 1 to 9999 in UTC") from None
 
 
-class NewMemory(_Request):
+class NewMemory(RequestBody):
     """The body of `POST /v1/memory` (seed 004 section D)."""
 
     content: str
@@ -84,9 +96,15 @@ class NewMemory(_Request):
     source: str = Field("manual", min_length=1, max_length=64)
     source_ref: str | None = Field(None, max_length=_MAX_TEXT)
     expires_at: datetime | None = None
+    valid_from: str | None = Field(None, max_length=100)
+    valid_until: str | None = Field(None, max_length=100)
+    temporal_kind: Literal["state", "event", "plan", "recurring"] | None = None
+    precision: Literal["second", "minute", "hour", "day", "week", "month", "quarter", "year"] | None = None
+    timezone: str | None = Field(None, max_length=64)
+    temporal_confidence: float | None = Field(None, ge=0, le=1)
 
 
-class MemoryPatch(_Request):
+class MemoryPatch(RequestBody):
     """The body of `PATCH /v1/memory/{id}`: only what is given changes; null takes a property away."""
 
     user_id: str | None = None
@@ -104,9 +122,15 @@ class MemoryPatch(_Request):
     source: str | None = Field(None, min_length=1, max_length=64)
     source_ref: str | None = Field(None, max_length=_MAX_TEXT)
     expires_at: datetime | None = None
+    valid_from: str | None = Field(None, max_length=100)
+    valid_until: str | None = Field(None, max_length=100)
+    temporal_kind: Literal["state", "event", "plan", "recurring"] | None = None
+    precision: Literal["second", "minute", "hour", "day", "week", "month", "quarter", "year"] | None = None
+    timezone: str | None = Field(None, max_length=64)
+    temporal_confidence: float | None = Field(None, ge=0, le=1)
 
 
-class Revert(_Request):
+class Revert(RequestBody):
     """The body of `POST /v1/memory/{id}/revert`: `to` is a commit of the memory, or the number of a version."""
 
     to: str | int
@@ -116,7 +140,7 @@ class Revert(_Request):
     version: int | None = Field(None, ge=1)
 
 
-class Search(_Request):
+class Search(RequestBody):
     """The body of `POST /v1/memory/search`."""
 
     query: str
@@ -131,6 +155,10 @@ class Search(_Request):
     kinds: tuple[str, ...] | None = Field(None, min_length=1, max_length=50)
     tags: tuple[str, ...] = Field((), max_length=50)
     min_confidence: float | None = Field(None, ge=0, le=1)
+    as_of: datetime | None = None
+    max_bytes: int | None = Field(None, ge=1)
+    max_tokens: int | None = Field(None, ge=1)
+    cursor: str | None = Field(None, max_length=200)
     explain: bool = False
 
     @field_validator("query", mode="after")
@@ -141,7 +169,7 @@ class Search(_Request):
         return value
 
 
-class NewUser(_Request):
+class NewUser(RequestBody):
     """The body of `POST /v1/users`."""
 
     user_id: str
@@ -149,7 +177,7 @@ class NewUser(_Request):
     preferences: dict[str, Any] = Field(default_factory=dict)
 
 
-class NewSession(_Request):
+class NewSession(RequestBody):
     """The body of `POST /v1/sessions`."""
 
     session_id: str | None = None
@@ -161,7 +189,7 @@ class NewSession(_Request):
     ttl_seconds: int | None = Field(None, ge=1)
 
 
-class NewEpisode(_Request):
+class NewEpisode(RequestBody):
     """The body of `POST /v1/episodes` (seed 004 section D)."""
 
     session_id: str
@@ -174,7 +202,7 @@ class NewEpisode(_Request):
     tags: tuple[str, ...] = Field((), max_length=100)
 
 
-class CommitSession(_Request):
+class CommitSession(RequestBody):
     """The body of `POST /v1/sessions/{session_id}/commit` (seed 004 section D)."""
 
     user_id: str | None = None
@@ -192,7 +220,7 @@ class CommitSession(_Request):
         return value
 
 
-class NewAgent(_Request):
+class NewAgent(RequestBody):
     """The body of `POST /v1/agents`."""
 
     agent_id: str
@@ -201,7 +229,7 @@ class NewAgent(_Request):
     owner_user_id: str | None = None
 
 
-class AgentPatch(_Request):
+class AgentPatch(RequestBody):
     """The body of `PATCH /v1/agents/{agent_id}`."""
 
     name: str | None = Field(None, min_length=1, max_length=200)
@@ -209,7 +237,7 @@ class AgentPatch(_Request):
     status: Literal["active", "disabled"] | None = None
 
 
-class NewWorkspace(_Request):
+class NewWorkspace(RequestBody):
     """The body of `POST /v1/workspaces`."""
 
     workspace_id: str
@@ -219,7 +247,7 @@ class NewWorkspace(_Request):
     allowed_agent_ids: tuple[str, ...] = Field((), max_length=1_000)
 
 
-class WorkspacePatch(_Request):
+class WorkspacePatch(RequestBody):
     """The body of `PATCH /v1/workspaces/{workspace_id}`; lists are replaced as a whole."""
 
     name: str | None = Field(None, min_length=1, max_length=200)
@@ -228,14 +256,14 @@ class WorkspacePatch(_Request):
     status: Literal["active", "disabled"] | None = None
 
 
-class UserPatch(_Request):
+class UserPatch(RequestBody):
     """The body of `PATCH /v1/users/{user_id}`."""
 
     display_name: str | None = Field(None, min_length=1, max_length=200)
     preferences: dict[str, Any] | None = None
 
 
-class NewApiKey(_Request):
+class NewApiKey(RequestBody):
     """The body of `POST /v1/keys`."""
 
     role: Literal["admin", "user", "agent", "reader"]
@@ -246,7 +274,7 @@ class NewApiKey(_Request):
     label: str = Field("", max_length=200)
 
 
-class Feedback(_Request):
+class Feedback(RequestBody):
     """The body of `POST /v1/memory/{memory_id}/feedback`."""
 
     feedback: Literal["incorrect", "duplicate", "outdated", "useful"]
@@ -256,7 +284,7 @@ class Feedback(_Request):
     comment: str = Field("", max_length=_MAX_TEXT)
 
 
-class AcceptReview(_Request):
+class AcceptReview(RequestBody):
     """The body of `POST /v1/reviews/{review_id}/accept`; `text` replaces the text of the draft."""
 
     text: str | None = None
@@ -268,30 +296,10 @@ class AcceptReview(_Request):
         return _readable(value)
 
 
-class RejectReview(_Request):
+class RejectReview(RequestBody):
     """The body of `POST /v1/reviews/{review_id}/reject`."""
 
     reason: str | None = Field(None, max_length=_MAX_TEXT)
-
-
-class SyncRequest(_Request):
-    """The body of `POST /v1/sync`; `accept_rewrite`: the remote's history was rewritten, and that is right."""
-
-    accept_rewrite: bool = False
-
-
-class ImportedNote(_Request):
-    """One note of an import: its path below the namespace's folder, and its text."""
-
-    path: str = Field(min_length=1, max_length=1024)
-    text: str
-
-
-class ImportBatch(_Request):
-    """The body of `POST /v1/import`."""
-
-    namespace: str
-    notes: tuple[ImportedNote, ...] = Field(min_length=1, max_length=200)
 
 
 @dataclass(frozen=True, slots=True)

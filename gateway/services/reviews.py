@@ -22,6 +22,7 @@ from gateway.services.authors import person_of
 from gateway.services.records import content_of, text_time
 from gateway.services.requests import AcceptReview, RejectReview
 from gateway.services.secrets import check_request
+from gateway.services.skills_enabled import require
 from gateway.skills import import_from_obsidian
 from gateway.skills.deciding import Decider
 from gateway.skills.import_from_obsidian import DecidedDraft, read_in
@@ -217,6 +218,8 @@ def _decided(
             if first is not None:
                 return first
         review, decision = _decidable(principal, parts, wanted.review_id)
+        if wanted.decision == "accept":
+            require(parts, principal.user_id, "import_from_obsidian")
         parts.importer.import_paths([review.path], settled=True)  # what a person changed meanwhile comes first
         actor = person_of(principal, parts)
         entry = guard.entry(principal, "accept", "memory", namespace=review.namespace, decision=decision)

@@ -24,6 +24,7 @@ from gateway.services.proposing import Origin, propose_new
 from gateway.services.records import ReviewReference
 from gateway.services.requests import CommitSession, NewEpisode, NewSession
 from gateway.services.secrets import check_candidate, masked
+from gateway.services.skills_enabled import require
 from gateway.skills.classify import Unclassified, classify
 from gateway.skills.commit import Authority, ToCommit, commit, is_known
 from gateway.skills.extract import Extracted, Transcript, extract
@@ -127,6 +128,7 @@ def add_episode(principal: Principal, parts: Parts, new: NewEpisode) -> Episode:
     """
     context = _context(principal, parts, new.user_id, new.agent_id, new.workspace_id)
     decision = _may_write(context, parts, new.session_id)
+    require(parts, context.user_id, "ingest")
     raw = ingest(RawMaterial(masked(parts, new.content), masked(parts, new.events), tuple(masked(parts, new.tags))))
     try:
         session = owned(context, parts, new.session_id)
@@ -183,10 +185,12 @@ def commit_session(
 
     Raises:
         NotFound: there is no such session, it has expired, or it is another's.
+        SkillDisabled: its user has switched off a skill that this needs.
     """
     context = _context(principal, parts, wanted.user_id, wanted.agent_id, wanted.workspace_id)
     session = owned(context, parts, session_id)
     decision = _may_write(context, parts, session_id)
+    require(parts, session.user_id, "extract", "classify", "summarize", *(("commit",) if wanted.promote else ()))
     if session.kind != SUBAGENT:
         _extract_new(context, parts, session, wanted, model)
     outcome = _promote(context, parts, session, wanted, decision) if wanted.promote else _Outcome()

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from gateway import log
 from gateway.access import guard
 from gateway.access.principal import Principal
+from gateway.errors import GatewayError
 from gateway.importer.parts import Parts
 from gateway.ledger import audit, identities
 from gateway.ledger.identities import User
 from gateway.notes.namespace import Namespace
 from gateway.services.agents import keeper
+from gateway.services.fixed_notes import provision
 from gateway.services.requests import NewUser, UserPatch
 from gateway.services.secrets import check_request
+
+_LOG = log.get("users")
 
 
 def profile_namespace(user_id: str) -> str:
@@ -19,7 +24,7 @@ def profile_namespace(user_id: str) -> str:
 
 
 def create(principal: Principal, parts: Parts, new: NewUser) -> User:
-    """Register a user and make their folder.
+    """Register a user, make their folder and the notes that every user has.
 
     Raises:
         AlreadyExists: the id is taken, perhaps in another case.
@@ -35,6 +40,11 @@ def create(principal: Principal, parts: Parts, new: NewUser) -> User:
                 guard.entry(principal, "create_user", "user", target_id=user.id, decision=decision),
             )
         (parts.files.root / "Users" / user.id / "LongTerm").mkdir(parents=True, exist_ok=True)
+        try:
+            provision(parts, user.id)
+        except GatewayError as error:  # they are made when they are first asked for
+            _LOG.warning("the user's notes are not made yet", user=user.id, reason=str(error))
+    parts.wake()
     return user
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -25,7 +25,13 @@ from gateway.skills.proposals import new_note
 
 @dataclass(frozen=True, slots=True)
 class ToCommit:
-    """A memory to be written. `explicit`: a user wrote it themselves, which lifts tombstones (design section 8)."""
+    """A memory to be written.
+
+    Attributes:
+        explicit: a user wrote it themselves, which lifts tombstones (design section 8).
+        kind: of a directive: `style`, `rule` or `suppress_topic`.
+        temporal: when it holds, as properties of the note.
+    """
 
     namespace: str
     content: str
@@ -39,6 +45,8 @@ class ToCommit:
     source_ref: str | None = None
     expires_at: datetime | None = None
     explicit: bool = False
+    kind: str | None = None
+    temporal: Mapping[str, PropertyValue] = field(default_factory=dict[str, PropertyValue])
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +108,7 @@ def properties_of(wanted: ToCommit) -> dict[str, PropertyValue]:
     """What the caller said of a memory, as properties of its note."""
     return {
         "type": wanted.memory_type,
+        "kind": wanted.kind,
         "summary": wanted.summary,
         "tags": list(wanted.tags),
         "importance": wanted.importance,
@@ -108,6 +117,7 @@ def properties_of(wanted: ToCommit) -> dict[str, PropertyValue]:
         "source": wanted.source,
         "source_ref": wanted.source_ref,
         "expires": time_text(wanted.expires_at) if wanted.expires_at else None,
+        **wanted.temporal,
     }
 
 

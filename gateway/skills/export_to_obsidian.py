@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -88,7 +89,7 @@ def propose(parts: Parts, wanted: Proposal, proposer: Proposer) -> Draft:
         AlreadyProposed: there is an open draft for the memory that a person is editing.
         BadNote, CannotPatch, Invalid: what is proposed could not be carried out.
     """
-    content = content_hash(wanted.text)
+    content = hash_of(wanted)
     with parts.ledger.read() as tx:
         target = registry.note(tx, wanted.target_id) if wanted.target_id else None
         key = proposal_key(wanted.proposal, wanted.target_id, content, target.etag if target else "")
@@ -117,6 +118,14 @@ def propose(parts: Parts, wanted: Proposal, proposer: Proposer) -> Draft:
             review_id=known.id,
         )
     return _written(parts, wanted, proposer, known, target)
+
+
+def hash_of(wanted: Proposal) -> str:
+    """By what the same proposal is known: its text, and for a change also what becomes of the properties."""
+    if wanted.target_id is None or wanted.proposal != "update" or not (wanted.properties or wanted.removes):
+        return content_hash(wanted.text)
+    changes = json.dumps([dict(wanted.properties), sorted(wanted.removes)], sort_keys=True, ensure_ascii=False)
+    return content_hash(f"{wanted.text}\n{changes}")
 
 
 def subject_of(wanted: Proposal, content: str) -> str:
@@ -190,6 +199,7 @@ def draft_bytes(
 
 def _written(parts: Parts, wanted: Proposal, proposer: Proposer, known: Review | None, target: NoteRow | None) -> Draft:
     at = datetime.now(UTC)
+    content = hash_of(wanted)
     wanted = _complete(wanted, target)
     if target is not None and _allows_secrets(parts, target):
         wanted = replace(wanted, properties={**wanted.properties, "secrets": ALLOWED})
@@ -199,7 +209,7 @@ def _written(parts: Parts, wanted: Proposal, proposer: Proposer, known: Review |
     data = draft_bytes(wanted, review_id, explanation, base, at)
     files = DraftFiles(parts.importer)
     title = _title(wanted, target)
-    review = replace(_row(wanted, review_id, memory_id, data, base), title=title)
+    review = replace(_row(wanted, review_id, memory_id, data, base=base, content=content), title=title)
     if known is not None:
         review = replace(
             review,
@@ -246,8 +256,9 @@ def _answer(tx: Transaction, review: Review, proposer: Proposer) -> None:
     idempotency.answer(tx, review.id, *proposer.answer(Draft(review.id, review.path)))
 
 
-def _row(wanted: Proposal, review_id: str, memory_id: str, data: bytes, base: dict[str, str]) -> Review:
-    content = content_hash(wanted.text)
+def _row(
+    wanted: Proposal, review_id: str, memory_id: str, data: bytes, *, base: dict[str, str], content: str
+) -> Review:
     confidence = wanted.properties.get("confidence")
     at = now_ms()
     return Review(

@@ -112,7 +112,12 @@ def between(old: bytes, new: bytes) -> Difference:
         for name, value in after.properties.items()
         if name not in _KEPT and not (name in before.properties and same(before.properties[name], value))
     }
-    gone = tuple(name for name in before.properties if name not in after.properties and name not in _KEPT)
+    emptied = [name for name, value in changed.items() if value in (None, "", [])]
+    for name in emptied:  # a draft leaves empty properties out: to empty one is to take it away
+        del changed[name]
+    gone = tuple(
+        name for name in before.properties if name not in _KEPT and (name not in after.properties or name in emptied)
+    )
     return Difference(after.body.strip("\r\n"), changed, gone)
 
 

@@ -1,26 +1,28 @@
-"""retrieve_context: filter before ranking, rank, and re-check every hit against the ledger. Writes nothing."""
+"""retrieve_context: filter before ranking, rank, re-check every hit against the ledger, weigh it. Writes nothing.
+
+One pipeline for REST, MCP, prompts and the page (design section 6): candidates of both sources under one filter →
+fusion → authoritative re-check → temporal rules → suppression → decay → near-duplicates folded → page.
+"""
 
 from __future__ import annotations
 
-import threading
-import time
-from collections import OrderedDict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from gateway.errors import EmbeddingFailed
 from gateway.importer.parts import Parts
-from gateway.index.embed import Embedder, Vector, embed_query_within
+from gateway.index.embed import Vector
 from gateway.index.scope import Scope
-from gateway.index.search import Hit, SearchRequest, SearchResult
+from gateway.index.search import MAX_CANDIDATES, Hit, SearchRequest, SearchResult
 from gateway.index.search import search as search_index
 from gateway.ledger import feedback, registry
 from gateway.ledger.registry import NoteRow
+from gateway.notes.topics import Topic
 from gateway.skills.contract import Skill
+from gateway.skills.query_vectors import QueryVectors
+from gateway.skills.ranking import Ranked, collapsed, ranked
 
-_CACHED_QUERIES = 512
-_COOL_DOWN_SECONDS = 5.0
-_MAX_ASKED = 800
+__all__ = ["SKILL", "QueryVectors", "Retrieved", "ToRetrieve", "retrieve_context"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +32,8 @@ class ToRetrieve:
     Attributes:
         user_id: whose private notes may be seen; None: an administrator, who may see all.
         agent_id: whose agent-only notes may be seen.
-        at: now, in ms since 1970 UTC.
+        at: the moment asked about, in ms since 1970 UTC: what held then is recalled.
+        suppressed: topics that the user wants left out.
     """
 
     query: str
@@ -44,79 +47,55 @@ class ToRetrieve:
     kinds: tuple[str, ...] | None = None
     tags: tuple[str, ...] = ()
     min_confidence: float | None = None
+    suppressed: tuple[Topic, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
-    """Confirmed hits, best first, and their registry rows; `degraded` says what did not take part."""
+    """Confirmed hits, best first; `degraded` says what did not take part.
 
-    hits: list[Hit]
-    rows: dict[str, NoteRow]
+    Attributes:
+        more: there are further hits behind this page.
+        dropped: how many candidates were left out, by reason: `not_confirmed`, `judged_incorrect`, `time`,
+            `suppressed`, `duplicate`.
+    """
+
+    hits: list[Ranked]
     degraded: list[str]
     candidate_budget_exhausted: bool
+    more: bool
+    dropped: Mapping[str, int]
 
 
-class QueryVectors:
-    """Vectors of recent queries, and a short rest after the provider failed, so that keywords answer at once."""
-
-    def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[str, str], Vector] = OrderedDict()
-        self._lock = threading.Lock()
-        self._resting_until = 0.0
-
-    def of(self, query: str, embedder: Embedder | None, timeout: float) -> tuple[Vector | None, list[str]]:
-        """The vector of a query, or None and why (`embedding_timeout`, `embedding_resting`)."""
-        if embedder is None:
-            return None, []
-        key = (embedder.identity.slug, query)
-        with self._lock:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-                return self._kept[key], []
-            if time.monotonic() < self._resting_until:
-                return None, ["embedding_resting"]
-        try:
-            vector = embed_query_within(embedder, query, timeout)
-        except EmbeddingFailed:
-            with self._lock:
-                self._resting_until = time.monotonic() + _COOL_DOWN_SECONDS
-            return None, ["embedding_timeout"]
-        with self._lock:
-            self._kept[key] = vector
-            while len(self._kept) > _CACHED_QUERIES:
-                self._kept.popitem(last=False)
-        return vector, []
+@dataclass(slots=True)
+class _Sifted:
+    kept: list[Ranked]
+    dropped: dict[str, int]
 
 
 def retrieve_context(parts: Parts, vectors: QueryVectors, wanted: ToRetrieve) -> Retrieved:
     """Find the memories that answer a query best."""
     vector, degraded = None, list[str]()
     if wanted.mode != "fts":
-        timeout = parts.settings.embedding.query_timeout_seconds
-        vector, degraded = vectors.of(wanted.query, parts.feed.embedder, timeout)
-    rows, hits, result = _checked(parts, wanted, vector)
-    shown = hits[wanted.offset : wanted.offset + wanted.limit]
+        vector, degraded = vectors.of(wanted.query, parts.feed.embedder)
+    sifted, result = _sifted(parts, wanted, vector)
+    end = wanted.offset + wanted.limit
     reasons = [*degraded, *(reason for reason in result.degraded if not degraded and reason != "no_embeddings")]
-    return Retrieved(shown, rows, reasons, result.candidate_budget_exhausted)
+    more = len(sifted.kept) > end
+    exhausted = result.candidate_budget_exhausted and not more
+    return Retrieved(sifted.kept[wanted.offset : end], reasons, exhausted, more, sifted.dropped)
 
 
-def _checked(
-    parts: Parts, wanted: ToRetrieve, vector: Vector | None
-) -> tuple[dict[str, NoteRow], list[Hit], SearchResult]:
-    """Ask the index, drop every hit that the ledger does not confirm, and ask for more while too few are left."""
-    enough = wanted.offset + wanted.limit
+def _sifted(parts: Parts, wanted: ToRetrieve, vector: Vector | None) -> tuple[_Sifted, SearchResult]:
+    """Ask the index and drop what may not or need not be shown; ask for more while too few are left."""
+    enough = wanted.offset + wanted.limit + 1
     asked = enough + 2
     while True:
         result = _ask(parts, wanted, vector, asked)
-        with parts.ledger.read() as tx:
-            rows = registry.notes_by_id(tx, [hit.note_id for hit in result.hits])
-            wrong = feedback.hidden(tx, [(row.note_id, row.content_hash) for row in rows.values()])
-        hits = [
-            hit for hit in result.hits if hit.note_id not in wrong and _confirmed(hit, rows.get(hit.note_id), wanted)
-        ]
-        if len(hits) >= enough or len(result.hits) < asked or asked >= _MAX_ASKED:
-            return rows, hits, result
-        asked = min(asked * 2, _MAX_ASKED)
+        sifted = _sift(parts, wanted, result.hits)
+        if len(sifted.kept) >= enough or len(result.hits) < asked or asked >= MAX_CANDIDATES:
+            return sifted, result
+        asked = min(asked * 2, MAX_CANDIDATES)
 
 
 def _ask(parts: Parts, wanted: ToRetrieve, vector: Vector | None, limit: int) -> SearchResult:
@@ -137,6 +116,26 @@ def _ask(parts: Parts, wanted: ToRetrieve, vector: Vector | None, limit: int) ->
         now_ms=wanted.at,
     )
     return search_index(parts.feed.index, request)
+
+
+def _sift(parts: Parts, wanted: ToRetrieve, hits: Sequence[Hit]) -> _Sifted:
+    with parts.ledger.read() as tx:
+        rows = registry.notes_by_id(tx, [hit.note_id for hit in hits])
+        judged = feedback.of_texts(tx, [(row.note_id, row.content_hash) for row in rows.values()])
+    confirmed = [hit for hit in hits if _confirmed(hit, rows.get(hit.note_id), wanted)]
+    right = [hit for hit in confirmed if not feedback.hides(judged.get(hit.note_id, ()))]
+    settings = parts.settings.index
+    timely = ranked(right, rows, judged, wanted.at, decay=settings.decay)
+    allowed = [one for one in timely if not _suppressed(one, wanted.suppressed)]
+    kept = collapsed(allowed) if settings.fold_duplicates else allowed
+    counts = (len(hits), len(confirmed), len(right), len(timely), len(allowed), len(kept))
+    reasons = ("not_confirmed", "judged_incorrect", "time", "suppressed", "duplicate")
+    dropped = {reason: before - after for reason, before, after in zip(reasons, counts, counts[1:], strict=False)}
+    return _Sifted(kept, {reason: number for reason, number in dropped.items() if number})
+
+
+def _suppressed(one: Ranked, topics: Sequence[Topic]) -> bool:
+    return any(topic.covers(f"{one.row.title}\n{one.row.summary}\n{one.hit.text}", one.row.tags) for topic in topics)
 
 
 def _confirmed(hit: Hit, row: NoteRow | None, wanted: ToRetrieve) -> bool:

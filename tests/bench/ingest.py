@@ -17,7 +17,7 @@ from gateway.config import load_settings
 from gateway.index.embed import EmbeddingIdentity, Vector
 from gateway.services.imports import import_notes
 from gateway.services.rebuild import rebuild
-from gateway.services.requests import ImportBatch, ImportedNote
+from gateway.services.operation_requests import ImportBatch, ImportedNote
 
 WORDS = ["memory", "vault", "note", "agent", "river", "stone", "cloud", "paper", "green", "seven", "light", "winter"]
 

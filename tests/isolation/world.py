@@ -65,7 +65,13 @@ DRAFTS = {
     "bob": set(),
     "revoked": set(),
 }
+# The standing instructions that each principal may see.
+DIRECTED = {
+    name: {"tomdirective"} if name in ("tom", "tom_reader", "tom_ws1_only", "hermes", "nanobot") else set()
+    for name in ALLOWED
+} | {name: {"anndirective"} for name in ("ann", "ann_reader", "claude")}
 PROPOSED = set().union(*DRAFTS.values())
+INSTRUCTIONS = set().union(*DIRECTED.values())
 
 
 @dataclass
@@ -78,6 +84,7 @@ class World:
     key_ids: dict[str, str] = field(default_factory=dict)
     memories: dict[str, dict] = field(default_factory=dict)
     drafts: dict[str, str] = field(default_factory=dict)
+    directives: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self):
         self.http = httpx.Client(base_url=self.url, timeout=60, trust_env=False)
@@ -112,6 +119,14 @@ def build(url: str, admin: str, vault) -> World:
     _keys(world)
     _memories(world, vault)
     _drafts(world)
+    for user_id in ("tom", "ann"):
+        body = {"kind": "rule", "content": f"Always say {user_id}directive."}
+        world.directives[user_id] = world.must(user_id, "POST", "/v1/directives", json=body)["id"]
+    for user_id in ("tom", "ann"):
+        words = f"{WORD} {user_id}private"
+        world.must(user_id, "PUT", "/api/v1/memories/user", json={"content": {"interests": [words]}})
+        world.must(user_id, "PUT", "/api/v1/memories/work", json={"content": {"team_members": [{"name": words}]}})
+        world.must(user_id, "PUT", "/api/config/agent-files/soul", json={"content": words})
     # Ann's membership of ws2 has ended.
     world.must("tom", "PATCH", "/v1/workspaces/ws2", json={"member_user_ids": ["tom"], "allowed_agent_ids": []})
     return world

@@ -300,6 +300,7 @@ def test_review_over_a_remote(synced):
     gateway, bare, clone = synced
     root = gateway.parts.files.root
     known = know(gateway, "An old story.", summary="Old")
+    know(gateway, "Another story.")  # where the last note of a folder moves, git takes the folder for renamed
     drafts = {name: infer(gateway, f"The owner likes {name}.") for name in ("otters", "newts")}
     drafts["retired"] = retire(gateway, known)
     again(gateway)

@@ -2,7 +2,7 @@
 
 from alembic import context
 
-from gateway.ledger.schema import metadata
+from gateway.ledger.schema_users import metadata
 
 context.configure(
     connection=context.config.attributes["connection"],

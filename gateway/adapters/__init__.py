@@ -1,0 +1,1 @@
+"""What the gateway adapts itself to: the files of agents' sandboxes."""

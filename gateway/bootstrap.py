@@ -155,8 +155,7 @@ def _open(settings: Settings, embedder: Embedder | None, locks: list[DirectoryLo
     _connect_reviews(parts)
     authenticator = Authenticator(ledger)
     first_key = _first_start(settings, ledger)
-    if first_key is not None:
-        _provision_owner(parts)
+    _provision_owner(parts, first_key)
     limit = RateLimit(settings.policy.requests_per_minute, settings.policy.request_burst)
     model = ChatModel(settings.llm) if settings.llm.provider == "openai" else None
     branches = ReviewBranches(parts)
@@ -191,8 +190,10 @@ def _connect_reviews(parts: Parts) -> None:
     deciding.recover(parts)
 
 
-def _provision_owner(parts: Parts) -> None:
-    """Make the notes that the vault's owner has from the beginning; what cannot be made now is made when asked for."""
+def _provision_owner(parts: Parts, first_key: str | None) -> None:
+    """On the first start, make the notes that the vault's owner has from the beginning; later, when asked for."""
+    if first_key is None:
+        return
     try:
         fixed_notes.provision(parts, parts.settings.vault.owner)
     except GatewayError as error:

@@ -29,6 +29,7 @@ _DATE = re.compile(
 # A date in a path, an address or a timestamp is a part of a longer name.
 _NAME_BEFORE = re.compile(r"[a-z0-9_][._@/\\:+#\-]*\Z")
 _NAME_AFTER = re.compile(r"[._@/\\:+#\-]*[a-z0-9_]")
+_DAY_TOKEN = re.compile(r"\d\d-\d\d")
 _HAN_DIGITS = {character: number for number, character in enumerate("一二三四五六七八九", 1)}
 
 
@@ -54,6 +55,11 @@ def dates_in(folded: str) -> Iterator[WrittenDate]:
             if year := parts.get("y"):
                 tokens += [f"{year}-{month:02}-{day:02}", f"{year}-{month:02}"]
             yield WrittenDate(match.start(), match.end(), tuple(tokens))
+
+
+def is_day(token: str) -> bool:
+    """Whether a token is a day of any year, as `dates_in` gives it."""
+    return _DAY_TOKEN.fullmatch(token) is not None
 
 
 def without_dates(folded: str) -> str:

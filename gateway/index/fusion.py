@@ -1,7 +1,7 @@
 """Orders keyword and meaning candidates into one list. Pure: numbers in, numbers out.
 
-`adaptive` weighs the keyword side by how well it covers the rare terms of the query, so that a list of weak keyword
-hits cannot drown good vectors, which plain reciprocal rank fusion allows.
+`adaptive` adds to the nearness of a passage the square of how much of the query's rare terms it covers: half of them
+counts a quarter. So a list of weak keyword hits cannot drown good vectors, which reciprocal rank fusion allows.
 """
 
 from __future__ import annotations
@@ -12,10 +12,8 @@ from typing import Any, Literal
 
 Fusion = Literal["adaptive", "rrf"]
 
-# The middle of a plateau (weight 0.3-0.45, full coverage 0.2-0.5) on which no set falls below the better of its two
-# sources (`tests/bench/quality.py`, ADR 6); single halves of 50 questions vary by some 0.02 either way.
-KEYWORD_WEIGHT = 0.4
-FULL_COVERAGE = 0.35
+# The middle of a plateau (0.5-1.0) on which no set falls below the better of its two sources (ADR 6).
+KEYWORD_WEIGHT = 0.8
 # Cosines of candidates that differ by less than this in all are noise, not a ranking from best to worst.
 MIN_SPREAD = 0.05
 RRF_K = 60
@@ -83,13 +81,11 @@ def _adaptive_scores(candidates: Sequence[Candidate]) -> list[float]:
     distances = [candidate.vector_distance for candidate in candidates if candidate.vector_distance is not None]
     nearest, farthest = min(distances), max(distances)
     spread = max(farthest - nearest, MIN_SPREAD)
-    best = max(candidate.coverage for candidate in candidates)
-    weight = KEYWORD_WEIGHT * min(1.0, best / FULL_COVERAGE)
 
     def score(candidate: Candidate) -> float:
         distance = candidate.vector_distance
         # A chunk whose vector is still to come is judged by its keywords alone.
         meaning = candidate.coverage if distance is None else 1.0 - (distance - nearest) / spread
-        return (1.0 - weight) * meaning + weight * (candidate.coverage / best if best else 0.0)
+        return (meaning + KEYWORD_WEIGHT * candidate.coverage**2) / (1.0 + KEYWORD_WEIGHT)
 
     return [score(candidate) for candidate in candidates]

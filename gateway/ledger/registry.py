@@ -117,6 +117,20 @@ def active_in(tx: Transaction, namespace: str) -> list[NoteRow]:
     return [NoteRow(*row) for row in tx.execute(sa.select(*_NOTE_COLUMNS).where(*where))]
 
 
+def most_important(tx: Transaction, namespace: str, *, least: float, limit: int, at: int) -> list[NoteRow]:
+    """Active memories of a namespace from an importance on that have not expired at a time (ms), most important
+    first, then last changed."""
+    where = (
+        notes.c.namespace == namespace,
+        notes.c.status == "active",
+        notes.c.importance >= least,
+        sa.or_(notes.c.expires_at.is_(None), notes.c.expires_at > at),
+    )
+    order = (notes.c.importance.desc(), notes.c.updated_at.desc(), notes.c.note_id)
+    query = sa.select(*_NOTE_COLUMNS).where(*where).order_by(*order).limit(limit)
+    return [NoteRow(*row) for row in tx.execute(query)]
+
+
 def same_text(tx: Transaction, namespace: str, content_hash: str) -> NoteRow | None:
     """An active memory of a namespace with the same normalised text."""
     query = sa.select(*_NOTE_COLUMNS).where(

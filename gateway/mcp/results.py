@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 
 class _Result(BaseModel):
@@ -65,7 +65,7 @@ class WriteResult(_Result):
     etag: str | None = None
     receipt: dict[str, str] | None = None
     duplicate: bool = False
-    review: ReviewResult | None = None
+    review: ReviewResult | None = Field(None, exclude_if=lambda value: value is None)
 
 
 class EpisodeResult(_Result):
@@ -127,7 +127,7 @@ class DeleteResult(_Result):
 
     deleted: bool = False
     id: str | None = None
-    review: ReviewResult | None = None
+    review: ReviewResult | None = Field(None, exclude_if=lambda value: value is None)
 
 
 class FeedbackResult(_Result):

@@ -21,7 +21,7 @@ KINDS: Final[tuple[TemporalKind, ...]] = ("state", "event", "plan", "recurring")
 PROPERTIES: Final = ("valid_from", "valid_until", "temporal_kind", "precision", "timezone", "temporal_confidence")
 
 # From here on a time is sure enough to leave a memory out; below, it is recalled with less weight and a word of doubt.
-SURE: Final = 0.5
+SURE: Final = 0.7
 DOUBTFUL_WEIGHT: Final = 0.6
 PAST_PLAN_WEIGHT: Final = 0.7
 OUT_OF_SEASON_WEIGHT: Final = 0.9
@@ -154,34 +154,32 @@ def judge(validity: Validity, at: int) -> Verdict:
     ended = validity.valid_until is not None and validity.valid_until <= at
     ahead = validity.valid_from is not None and validity.valid_from > at
     if validity.kind == "event":
-        return Verdict(True, 1.0, "Still to come." if ahead else None)
+        return Verdict(True, 1.0, "event to come" if ahead else "historical event")
     if validity.kind == "recurring":
         return _recurring(validity, at)
     if validity.kind == "plan":
         if ended or (validity.valid_until is None and _passed(validity, at)):
-            return Verdict(True, PAST_PLAN_WEIGHT, "Previously planned.")
-        return ALWAYS
+            return Verdict(True, PAST_PLAN_WEIGHT, "previously planned")
+        return Verdict(True, 1.0, "plan")
     if not ended and not ahead:
         return ALWAYS
     if validity.confidence >= SURE:
         return Verdict(False)
-    doubt = (
-        "This may no longer hold; its time is uncertain." if ended else "This may not hold yet; its time is uncertain."
-    )
+    doubt = "possibly outdated state" if ended else "possibly not valid yet"
     return Verdict(True, DOUBTFUL_WEIGHT, doubt)
 
 
 def _recurring(validity: Validity, at: int) -> Verdict:
     """A window that comes again by its precision: the same hours every day, days every week, and so on."""
     if validity.valid_from is not None and validity.valid_from > at:
-        return Verdict(True, OUT_OF_SEASON_WEIGHT, "It begins later.")
+        return Verdict(True, OUT_OF_SEASON_WEIGHT, "begins later")
     period = _PERIODS.get(validity.precision or "day")
     if validity.valid_from is None or validity.valid_until is None or period is None:
         return ALWAYS
     length = validity.valid_until - validity.valid_from
     if length >= period or (at - validity.valid_from) % period < length:
         return ALWAYS
-    return Verdict(True, OUT_OF_SEASON_WEIGHT, "It comes again, but not right now.")
+    return Verdict(True, OUT_OF_SEASON_WEIGHT, "recurring, not right now")
 
 
 # How long after its beginning a recurring window comes again, by how exactly it is given.

@@ -14,10 +14,12 @@ from gateway.access.guard import Context
 from gateway.access.principal import Principal
 from gateway.errors import GatewayError, Invalid
 from gateway.importer.parts import Parts
-from gateway.ledger import registry, sessions
+from gateway.ledger import feedback, registry, sessions
+from gateway.ledger.database import now_ms
 from gateway.ledger.registry import NoteRow
 from gateway.notes.fence import fenced, neutralised
 from gateway.notes.namespace import Namespace
+from gateway.notes.temporal import judge
 from gateway.notes.token_count import count_tokens, cut_to_tokens
 from gateway.services.context_requests import ContextRequest
 from gateway.services.namespaces import readable_namespaces
@@ -25,17 +27,22 @@ from gateway.services.records import content_of, text_time
 from gateway.services.requests import Search
 from gateway.services.search import context_of, retrieve, text_now
 from gateway.services.sessions import owned
-from gateway.services.suppression import SUPPRESS, active_directives, kind_of
+from gateway.services.suppression import SUPPRESS, active_directives, kind_of, suppressed_topics
 from gateway.skills.allocation import allocate, parts_of
 from gateway.skills.query_vectors import QueryVectors
-from gateway.skills.ranking import Ranked
+from gateway.skills.ranking import Ranked, validity_of
+from gateway.skills.retrieve_context import Retrieved
 
 RECALLED = 20
+# A hit with less than this share of the best one's score is left out: scores compare within one answer.
+WEAK_SHARE = 0.3
+CARRIED_IMPORTANCE = 0.7
+_CARRIED = 10
 _EPISODES = 12
 _PROFILE_ROOMS = ("profile", "preferences")
 _KEPT_TURNS = 1_000
 _TURN_SECONDS = 3_600.0
-_HEADINGS = {"profile": "## Who the user is", "working": "## Said in this session", "recall": "## Remembered"}
+_HEADINGS = {"profile": "## Who the user is", "working": "## Working Memory", "recall": "## Remembered"}
 _FRAME_TOKENS = 8
 
 
@@ -147,8 +154,8 @@ def context(
     """
     if len(wanted.query) > parts.settings.policy.max_query_chars:
         raise Invalid(f"A query may have {parts.settings.policy.max_query_chars:,} characters.", field="query")
-    search = _search(wanted)
-    who = context_of(principal, parts, search)
+    who = context_of(principal, parts, _search(wanted, "nothing"))
+    search = _search(wanted, wanted.query) if wanted.query.strip() else None
     key = (principal.key_id, who.user_id, who.agent_id, wanted.workspace_id, wanted.session_id, wanted.turn_id)
     known = turns.recall(parts, key) if wanted.turn_id is not None else None
     if known is not None:
@@ -159,9 +166,9 @@ def context(
     return answer
 
 
-def _search(wanted: ContextRequest) -> Search:
+def _search(wanted: ContextRequest, query: str) -> Search:
     asked: dict[str, Any] = {
-        "query": wanted.query,
+        "query": query,
         "user_id": wanted.user_id,
         "agent_id": wanted.agent_id,
         "workspace_id": wanted.workspace_id,
@@ -172,14 +179,16 @@ def _search(wanted: ContextRequest) -> Search:
 
 
 def _made(
-    who: Context, parts: Parts, vectors: QueryVectors, wanted: ContextRequest, search: Search
+    who: Context, parts: Parts, vectors: QueryVectors, wanted: ContextRequest, search: Search | None
 ) -> tuple[ContextAnswer, dict[str, str]]:
-    working = _working(who, parts, wanted)
+    said = _said(who, parts, wanted)
     profile = _profile(who, parts)
     resident = {item.id for item in profile}
-    got = retrieve(who, parts, vectors, search, namespaces=tuple(readable_namespaces(who)))
-    recalled = [item for one in got.hits if (item := _recalled(parts, one)) is not None and item.id not in resident]
     directives = _directives(who, parts)
+    got = _retrieved(who, parts, vectors, search)
+    strong, weak = _without_weak(got.hits)
+    recalled = [item for one in strong if (item := _recalled(parts, one)) is not None and item.id not in resident]
+    working = [*said, *_projection(who, parts, wanted, {*resident, *(item.id for item in recalled)})]
     items = {
         "directives": [_Item(one.id, one.content, f"active {one.kind}") for one in directives],
         "profile": profile,
@@ -192,6 +201,7 @@ def _made(
     tokens = {name: one.tokens for name, one in packed.items()}
     tokens["total"] = _total(memory, shown)
     left_out = [Dropped(reason, "recall", count=number) for reason, number in got.dropped.items()]
+    left_out += [Dropped("weak", "recall", one.row.note_id) for one in weak]
     manifest = Manifest(
         token_budget=wanted.token_budget,
         tokens=tokens,
@@ -278,7 +288,7 @@ def _profile(who: Context, parts: Parts) -> list[_Item]:
     return found
 
 
-def _working(who: Context, parts: Parts, wanted: ContextRequest) -> list[_Item]:
+def _said(who: Context, parts: Parts, wanted: ContextRequest) -> list[_Item]:
     """What was said last in the session, newest first.
 
     Raises:
@@ -293,12 +303,49 @@ def _working(who: Context, parts: Parts, wanted: ContextRequest) -> list[_Item]:
     return [_Item(one.id, _line(one.content), "said in this session") for one in ordered]
 
 
+def _projection(who: Context, parts: Parts, wanted: ContextRequest, known: set[str]) -> list[_Item]:
+    """What the user's most important memories are, whatever is asked: they are carried forward from turn to turn."""
+    if who.user_id is None:
+        return []
+    at = now_ms() if wanted.as_of is None else int(wanted.as_of.timestamp() * 1000)
+    topics = suppressed_topics(parts, who.user_id)
+    namespace = str(Namespace("user", who.user_id, "long_term"))
+    with parts.ledger.read() as tx:
+        rows = registry.most_important(tx, namespace, least=CARRIED_IMPORTANCE, limit=_CARRIED * 3, at=at)
+        judged = feedback.of_texts(tx, [(row.note_id, row.content_hash) for row in rows])
+    found: list[_Item] = []
+    for row in rows:
+        verdict = judge(validity_of(row), at)
+        text = text_now(parts, row) if verdict.recalled and row.note_id not in known else None
+        if text is None or feedback.hides(judged.get(row.note_id, ())):
+            continue
+        if any(topic.covers(f"{row.title}\n{row.summary}\n{text}", row.tags) for topic in topics):
+            continue
+        told = f"({verdict.qualification}) {text}" if verdict.qualification else text
+        found.append(_Item(row.note_id, _line(told), f"importance {row.importance:g}", etag=row.etag))
+    return found[:_CARRIED]
+
+
+def _retrieved(who: Context, parts: Parts, vectors: QueryVectors, search: Search | None) -> Retrieved:
+    if search is None:
+        return Retrieved([], [], False, False, {})
+    return retrieve(who, parts, vectors, search, namespaces=tuple(readable_namespaces(who)))
+
+
+def _without_weak(hits: Sequence[Ranked]) -> tuple[list[Ranked], list[Ranked]]:
+    """Hits that say something, and those so far behind the best one that they are about something else."""
+    if not hits:
+        return [], []
+    least = WEAK_SHARE * hits[0].score
+    return [one for one in hits if one.score >= least], [one for one in hits if one.score < least]
+
+
 def _recalled(parts: Parts, one: Ranked) -> _Item | None:
     text = text_now(parts, one.row)
     if text is None:
         return None
     row = one.row
-    said = f"{one.qualification} {text}" if one.qualification else text
+    said = f"({one.qualification}) {text}" if one.qualification else text
     mark = f"[{row.memory_type}, {(text_time(row.updated_at) or '')[:10]}]"
     return _Item(row.note_id, f"{_line(said)} {mark}", _reason(one), round(one.score, 4), row.etag)
 

@@ -40,6 +40,6 @@ class ContextRequest(RequestBody):
     workspace_id: str | None = None
     session_id: str | None = None
     turn_id: str | None = Field(None, min_length=1, max_length=200)
-    query: str = Field(min_length=1)
+    query: str = ""
     token_budget: int = Field(2_000, ge=64, le=1_000_000)
     as_of: datetime | None = None

@@ -112,7 +112,7 @@ class Found:
     """One search result. `score` lies between 0 and 1 and compares within one answer only.
 
     Attributes:
-        qualification: what must be said along with the memory because of its time, e.g. `Previously planned.`.
+        qualification: what must be said along with the memory because of its time, e.g. `previously planned`.
         folded: ids of memories that say the same and are not shown.
     """
 

@@ -33,7 +33,9 @@ def fuzzed(tmp_path_factory, template):
         yield server
 
 
-ROUTES = re.findall(r"^### ((?:GET|POST|PATCH|DELETE) /v1/\S+)$", API_GUIDE.read_text("utf-8"), re.MULTILINE)
+ROUTES = re.findall(
+    r"^### ((?:GET|POST|PUT|PATCH|DELETE) /(?:v1|api)/\S+)$", API_GUIDE.read_text("utf-8"), re.MULTILINE
+)
 
 
 @pytest.fixture(scope="module")

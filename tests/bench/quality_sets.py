@@ -90,7 +90,8 @@ def _set(data: Path, memories: str, questions: str) -> tuple[list[Line], list[Li
     ]
     for name in ("memorybank-cn", "memorybank-en"):
         remembered += [
-            line | {"id": f"{name}/{line['id']}", "scope": "tom"} for line in _lines(data / name / "memories.jsonl")
+            {"id": f"{name}/{line['id']}", "scope": "tom", "text": line["text"]}
+            for line in _lines(data / name / "memories.jsonl")
         ]
     asked = [{"text": pair["question"], "scope": "tom", "relevant": [pair["id"]]} for pair in pairs[questions]]
     return remembered, asked

@@ -100,9 +100,9 @@ def test_the_end_of_a_month_is_its_last_moment():
         ("state", "2026-01-01", False, None),
         ("state", "2026-06-15", True, None),
         ("state", "2026-12-01", False, None),
-        ("event", "2026-12-01", True, None),
-        ("plan", "2026-06-15", True, None),
-        ("plan", "2026-12-01", True, "Previously planned."),
+        ("event", "2026-12-01", True, "historical event"),
+        ("plan", "2026-06-15", True, "plan"),
+        ("plan", "2026-12-01", True, "previously planned"),
     ],
 )
 def test_what_a_time_means(kind, at, recalled, said):

@@ -164,6 +164,6 @@ def test_what_surely_does_not_hold_is_left_out_and_the_order_is_by_score():
     found = ranked(hits, rows, {}, 10 * DAY)
     assert [one.row.note_id for one in found] == ["now", "plan", "unsure"]
     assert [one.qualification for one in found][1:] == [
-        "Previously planned.",
-        "This may no longer hold; its time is uncertain.",
+        "previously planned",
+        "possibly outdated state",
     ]

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 from litestar import Response, delete, get, patch, post
-from litestar.params import FromPath, FromQuery, JSONBody
+from litestar.params import FromPath, FromQuery, JSONBody, QueryParameter
 
 from gateway.api.headers import gateway_of, principal_of
-from gateway.api.memories import IN_REVIEW, Http, in_review
+from gateway.api.memories import IN_REVIEW, Http, Limit, in_review
 from gateway.api.problems import ERRORS
 from gateway.notes.paths import check_id
-from gateway.services import context, directives
+from gateway.services import context, directives, prompts
 from gateway.services.context import ContextAnswer
 from gateway.services.context_requests import ContextRequest, DirectivePatch, NewDirective
 from gateway.services.directives import DirectiveRecord
+from gateway.services.prompts import Prompt
 from gateway.services.records import InReview
+
+Asked = Annotated[
+    str, QueryParameter(name="query", description="What the turn is about; without it nothing is recalled.")
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +81,42 @@ def approve_directive(request: Http, directive_id: FromPath[str]) -> DirectiveRe
     return directives.approve(principal_of(request), gateway_of(request).parts, directive_id)
 
 
+@get("/v1/prompts/router", responses=ERRORS, sync_to_thread=True)
+def router_prompt(request: Http, user_id: FromQuery[str | None] = None, token_limit: Limit = 32_000) -> Prompt:
+    """The prompt of whoever distributes requests: who the user is."""
+    return prompts.router(
+        principal_of(request), gateway_of(request).parts, user_id=_checked(user_id), token_limit=token_limit
+    )
+
+
+@get("/v1/prompts/worker", responses=ERRORS, sync_to_thread=True)
+def worker_prompt(request: Http, user_id: FromQuery[str | None] = None, token_limit: Limit = 32_000) -> Prompt:
+    """The prompt of whoever carries out requests: what the user works on."""
+    return prompts.worker(
+        principal_of(request), gateway_of(request).parts, user_id=_checked(user_id), token_limit=token_limit
+    )
+
+
+@get("/v1/prompts/system", responses=ERRORS, sync_to_thread=True)
+def system_prompt(
+    request: Http, user_id: FromQuery[str | None] = None, token_limit: Limit = 32_000, asked: Asked = ""
+) -> Prompt:
+    """The system prompt in 15 % of the limit: platform rules, SOUL, directives, USER, MEMORY, and what is recalled."""
+    gateway = gateway_of(request)
+    return prompts.system(
+        principal_of(request),
+        gateway.parts,
+        gateway.query_vectors,
+        user_id=_checked(user_id),
+        token_limit=token_limit,
+        query=asked,
+    )
+
+
+def _checked(user_id: str | None) -> str | None:
+    return None if user_id is None else check_id(user_id, "user_id")
+
+
 def _answered(done: DirectiveRecord | InReview, status: int) -> Response[Any]:
     return in_review(done) if isinstance(done, InReview) else Response(done, status_code=status)
 
@@ -87,4 +128,7 @@ ROUTES = [
     change_directive,
     delete_directive,
     approve_directive,
+    router_prompt,
+    worker_prompt,
+    system_prompt,
 ]

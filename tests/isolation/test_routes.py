@@ -265,6 +265,11 @@ def contexts(world: World, principal: str):
         yield {"json": asked | _ids(session_id=session, user_id=user, turn_id=turn)}
 
 
+def prompts(world: World, principal: str):
+    yield from ({"params": {"token_limit": 200_000, **_ids(user_id=user)}} for user in [*USERS, "bob", "TOM"])
+    yield {"params": {"token_limit": 200_000, "query": WORD}}
+
+
 def instruction_lists(world: World, principal: str):
     yield from ({"params": _ids(user_id=user)} for user in [*USERS, "bob", "TOM"])
 
@@ -376,6 +381,9 @@ CASES = {
     ("POST", "/v1/rebuild"): operations,
     ("POST", "/v1/sync"): operations,
     ("POST", "/v1/context"): contexts,
+    ("GET", "/v1/prompts/router"): prompts,
+    ("GET", "/v1/prompts/worker"): prompts,
+    ("GET", "/v1/prompts/system"): prompts,
     ("GET", "/v1/directives"): instruction_lists,
     ("POST", "/v1/directives"): instructing,
     ("PATCH", "/v1/directives/{directive_id}"): instructed,

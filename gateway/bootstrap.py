@@ -153,21 +153,23 @@ def _open(settings: Settings, embedder: Embedder | None, locks: list[DirectoryLo
         embedding_note=opened.note,
     )
     _connect_reviews(parts)
-    authenticator = Authenticator(ledger)
-    first_key = _first_start(settings, ledger)
+    return _assembled(settings, parts, locks)
+
+
+def _assembled(settings: Settings, parts: Parts, locks: list[DirectoryLock]) -> Gateway:
+    """What works with the opened parts: identities, limits, models, background threads."""
+    authenticator = Authenticator(parts.ledger)
+    first_key = _first_start(settings, parts.ledger)
     _provision_owner(parts, first_key)
-    limit = RateLimit(settings.policy.requests_per_minute, settings.policy.request_burst)
-    model = ChatModel(settings.llm) if settings.llm.provider == "openai" else None
     branches = ReviewBranches(parts)
-    workers = Workers(parts, authenticator, branches)
     return Gateway(
         parts,
         authenticator,
         QueryVectors(settings.embedding.query_timeout_seconds),
         Turns(),
-        workers,
-        limit,
-        model,
+        Workers(parts, authenticator, branches),
+        RateLimit(settings.policy.requests_per_minute, settings.policy.request_burst),
+        ChatModel(settings.llm) if settings.llm.provider == "openai" else None,
         branches,
         first_key,
         locks,

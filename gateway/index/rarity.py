@@ -40,13 +40,13 @@ class Rarity:
     def weights(self, tokens: Iterable[str]) -> dict[str, float]:
         """The weight of each token, always positive; one that the sample lacks weighs most.
 
-        A word weighs BM25's idf; a pair of unspaced characters what its characters tell about each other (pointwise
-        mutual information), because a pair across two words is rare too, but by chance; a day as much as a word that
-        is nowhere, because who asks for a day means that day, however much was written on it. Squared, so that the
-        many common words of a question do not outweigh its few rare ones.
+        A word weighs its idf squared, so that the many common words of a question do not outweigh its few rare ones.
+        A pair of unspaced characters weighs its idf times what its characters tell about each other (pointwise mutual
+        information): a pair across two words is rare too, but by chance. A day weighs as much as a word that is
+        nowhere: who asks for a day means that day, however much was written on it.
         """
         known = self._sampled.value()
-        return {token: _weight(token, known) ** 2 for token in tokens}
+        return {token: _weight(token, known) for token in tokens}
 
     def _sample(self) -> tuple[_Frequencies, int]:
         frequencies: Counter[str] = Counter()
@@ -61,12 +61,10 @@ class Rarity:
 
 
 def _weight(token: str, known: _Frequencies) -> float:
-    if is_day(token):
-        return _idf(0, known.rows)
-    if len(token) != 2 or not is_unspaced(token):
-        return _idf(known.of[token], known.rows)
-    first, second, pair = (_idf(known.of[part], known.unspaced) for part in (token[0], token[1], token))
-    return max(LOOSE_PAIR, first + second - pair)
+    if len(token) == 2 and is_unspaced(token):
+        first, second, pair = (_idf(known.of[part], known.unspaced) for part in (token[0], token[1], token))
+        return pair * max(LOOSE_PAIR, first + second - pair)
+    return _idf(0 if is_day(token) else known.of[token], known.rows) ** 2
 
 
 def _idf(frequency: int, rows: int) -> float:

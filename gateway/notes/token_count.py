@@ -13,7 +13,7 @@ from typing import Any
 
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uff00-\uffef\u3000-\u303f]")
 _WORDS = re.compile(r"[A-Za-z]+|\d{1,3}|[^\sA-Za-z\d]")
-CJK_TOKENS, LONG_WORD = 0.8, 9
+CJK_TOKENS, LONG_WORD = 0.745, 13
 
 
 def count_tokens(text: str) -> int:

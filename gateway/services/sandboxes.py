@@ -159,6 +159,7 @@ class _Work:
         return True
 
     def _merge(self, name: str, note: FixedNote, known: Synced | None, sandbox: str) -> None:
+        check_text(self._parts, sandbox, field=f"files.{name}")
         vault, base = texts_of(note.read.data), self._base(note, known)
         ends = [_ended(text) for text in (vault, base, sandbox) if text is not None]
         merged = merge_texts(ends[0], ends[1], ends[2]) if len(ends) == 3 else None
@@ -171,7 +172,6 @@ class _Work:
 
     def _contradiction(self, name: str, note: FixedNote, sandbox: str) -> None:
         """The person's text stays in the vault; the sandbox's is kept as a draft."""
-        check_text(self._parts, sandbox, field=f"files.{name}")
         row, context = note.row, self._who.context
         named = {"target_id": row.note_id, "namespace": row.namespace}
         entry = guard.entry(context.principal, "sync_sandbox", "memory", decision=note.decision, **named)

@@ -16,8 +16,8 @@ from gateway.bootstrap import Gateway, open_gateway
 from gateway.config import load_settings
 from gateway.index.embed import EmbeddingIdentity, Vector
 from gateway.services.imports import import_notes
-from gateway.services.rebuild import rebuild
 from gateway.services.operation_requests import ImportBatch, ImportedNote
+from gateway.services.rebuild import rebuild
 
 WORDS = ["memory", "vault", "note", "agent", "river", "stone", "cloud", "paper", "green", "seven", "light", "winter"]
 

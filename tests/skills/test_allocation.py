@@ -140,8 +140,8 @@ def test_importance_weighs_a_little():
 
 @pytest.mark.parametrize(("one", "other", "same"), [
     ("The owner likes green tea very much indeed today", "the owner likes green tea, very much indeed today!", True),
-    ("The meeting is at 10:30 on Monday with the whole team", "The meeting is at 11:30 on Monday with the whole team", False),
-    ("The owner does not drink coffee in the morning at all", "The owner does drink coffee in the morning at all", False),
+    ("The meeting is at 10:30 on Monday with the team", "The meeting is at 11:30 on Monday with the team", False),
+    ("The owner does not drink coffee in the morning", "The owner does drink coffee in the morning", False),
     ("用户喜欢喝绿茶不加糖", "用户喜欢喝绿茶，不加糖。", True),
     ("用户喜欢喝绿茶加糖每天早上", "用户不喜欢喝绿茶加糖每天早上", False),
     ("", "", False),

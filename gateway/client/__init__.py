@@ -7,6 +7,7 @@ that a retry after a lost answer is done once. A write that a person must accept
 
 from .answers import (
     Committed,
+    Context,
     Decision,
     Forgotten,
     GatewayProblem,
@@ -26,6 +27,7 @@ from .blocking import MemoryGateway
 __all__ = [
     "AsyncMemoryGateway",
     "Committed",
+    "Context",
     "Decision",
     "Forgotten",
     "GatewayProblem",

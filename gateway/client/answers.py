@@ -50,6 +50,14 @@ class SearchAnswer(TypedDict):
     truncated: bool
 
 
+class Context(TypedDict):
+    """What to put before a turn: `memory` is data in one fence, `directives` are to be followed."""
+
+    memory: str
+    directives: list[dict[str, Any]]
+    manifest: dict[str, Any]
+
+
 class Written(TypedDict):
     """The answer to a write."""
 

@@ -11,6 +11,7 @@ import httpx
 
 from .answers import (
     Committed,
+    Context,
     Decision,
     ForgetAnswer,
     Judgement,
@@ -54,6 +55,18 @@ class AsyncMemoryGateway:
     async def search(self, query: str, *, limit: int = 5, **options: Any) -> SearchAnswer:
         """See `MemoryGateway.search`."""
         return await self._send(self._calls.search(query, limit, options))
+
+    async def context(self, query: str, *, token_budget: int = 2_000, **options: Any) -> Context:
+        """See `MemoryGateway.context`."""
+        return await self._send(self._calls.context(query, token_budget, options))
+
+    async def direct(self, content: str, *, kind: str = "rule") -> dict[str, Any]:
+        """See `MemoryGateway.direct`."""
+        return await self._send(self._calls.direct(content, kind))
+
+    async def directives(self) -> list[dict[str, Any]]:
+        """See `MemoryGateway.directives`."""
+        return (await self._send(self._calls.directives()))["directives"]
 
     async def remember(self, content: str, *, wait: float = 5.0, **fields: Any) -> WriteAnswer:
         """See `MemoryGateway.remember`."""

@@ -11,6 +11,7 @@ import httpx
 
 from .answers import (
     Committed,
+    Context,
     Decision,
     ForgetAnswer,
     Judgement,
@@ -60,6 +61,18 @@ class MemoryGateway:
     def search(self, query: str, *, limit: int = 5, **options: Any) -> SearchAnswer:
         """Find memories. `options` are further fields of `POST /v1/memory/search`."""
         return self._send(self._calls.search(query, limit, options))
+
+    def context(self, query: str, *, token_budget: int = 2_000, **options: Any) -> Context:
+        """What to put before a turn. `options` are further fields of `POST /v1/context`, such as `turn_id`."""
+        return self._send(self._calls.context(query, token_budget, options))
+
+    def direct(self, content: str, *, kind: str = "rule") -> dict[str, Any]:
+        """Make a standing instruction; by an agent it is a draft, and the answer is `{"review": …}`."""
+        return self._send(self._calls.direct(content, kind))
+
+    def directives(self) -> list[dict[str, Any]]:
+        """The user's standing instructions: active ones, then drafts."""
+        return self._send(self._calls.directives())["directives"]
 
     def remember(self, content: str, *, wait: float = 5.0, **fields: Any) -> WriteAnswer:
         """Write a memory and wait up to `wait` seconds until it is found.

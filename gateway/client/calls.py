@@ -90,6 +90,17 @@ class Calls:
         body = self._ids | {"feedback": judgement, "comment": comment}
         return Call("POST", f"/v1/memory/{memory_id}/feedback", body, headers={"Idempotent": "true"})
 
+    def context(self, query: str, token_budget: int, options: Mapping[str, Any]) -> Call:
+        body = self._ids | {"query": query, "token_budget": token_budget} | _given(**options)
+        return Call("POST", "/v1/context", body, headers={"Idempotent": "true"})
+
+    def direct(self, content: str, kind: str) -> Call:
+        body = {name: value for name, value in self._ids.items() if name != "workspace_id"}
+        return Call("POST", "/v1/directives", body | {"content": content, "kind": kind})
+
+    def directives(self) -> Call:
+        return Call("GET", "/v1/directives", query=_given(user_id=self._ids.get("user_id")))
+
     def reviews(self, wanted: Mapping[str, Any]) -> Call:
         return Call("GET", "/v1/reviews", query=_given(**wanted))
 

@@ -89,6 +89,22 @@ def test_every_method(gateway, hermes, kind):
         assert caught.value.type == "urn:memory-gateway:problem:not-found"
 
 
+def test_a_turn_begins_with_its_context(gateway, hermes, kind):
+    mark = kind.__name__
+    tom = key_for(gateway, "user", "tom")
+    with kind(gateway.url, hermes) as agent, kind(gateway.url, tom) as person:
+        person.remember(f"Tom keeps a heron, said {mark}.")
+        rule = person.direct(f"Speak of herons with respect, {mark}.", kind="style")
+        assert rule["status"] == "active"
+        assert agent.direct(f"Praise the agent, {mark}.")["review"]["status"] == "pending"
+        turn = agent.context(f"heron {mark}", token_budget=500, turn_id=f"turn-{mark}")
+        assert f"Tom keeps a heron, said {mark}." in turn["memory"]
+        assert rule["id"] in {one["id"] for one in turn["directives"]}
+        assert turn["manifest"]["tokens"]["total"] <= 500
+        assert agent.context("x", turn_id=f"turn-{mark}")["manifest"]["reused"] is True
+        assert {"active", "draft"} == {one["status"] for one in person.directives()}
+
+
 def test_what_an_agent_inferred_is_a_draft_until_its_user_decides(gateway, hermes, kind):
     """An agent proposes and sees what became of it; only a person decides."""
     mark = kind.__name__

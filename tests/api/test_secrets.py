@@ -228,4 +228,4 @@ def rows(gateway) -> list:
 
 
 def states(gateway) -> dict[str, str]:
-    return {row.path: row.status for row in rows(gateway)}
+    return {row.path: row.status for row in rows(gateway) if row.status != "blank"}

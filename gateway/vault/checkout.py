@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gateway.errors import BadPath, GitTrouble
-from gateway.vault.exchange import ExchangeUnsupported, exchange, rename_no_replace
+from gateway.vault.exchange import ExchangeUnsupported, exchange, rename_no_replace, sync_folder
 from gateway.vault.git import Git, split_nul
 from gateway.vault.merge import merge_bytes
 from gateway.vault.paths import open_folder
@@ -132,7 +132,7 @@ class Checkout:
             staged.unlink(missing_ok=True)
             return False
         staged.unlink(missing_ok=True)
-        _sync_folder(target.parent)
+        sync_folder(target.parent)
         return True
 
     def _exchange(self, staged: Path, target: Path) -> None:
@@ -203,13 +203,3 @@ def _check(path: str) -> None:
     parts = path.split("/")
     if any(part in ("", ".", "..") or part.lower() in (".git", "git~1") for part in parts):
         raise GitTrouble("The remote holds a path that no file of a vault may have.", file=path)
-
-
-def _sync_folder(folder: Path) -> None:
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    except OSError:
-        pass  # some network disks refuse to sync folders
-    finally:
-        os.close(fd)

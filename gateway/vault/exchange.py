@@ -53,6 +53,17 @@ def link_or_copy(source: Path, target: Path) -> None:
             os.fsync(writer.fileno())
 
 
+def sync_folder(folder: Path) -> None:
+    """Make what was renamed into or out of a folder last through a power cut, where the disk can."""
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    except OSError:
+        pass  # some network disks refuse to sync folders
+    finally:
+        os.close(fd)
+
+
 def _rename(source: Path, target: Path, linux_flag: int, mac_flag: int) -> None:
     call = _system_call()
     if call is None:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from gateway.errors import AlreadyExists, BadPath, ChangedElsewhere, TooLarge, Unavailable
 from gateway.notes.text import etag_of
-from gateway.vault.exchange import ExchangeUnsupported, exchange, link_or_copy, rename_no_replace
+from gateway.vault.exchange import ExchangeUnsupported, exchange, link_or_copy, rename_no_replace, sync_folder
 from gateway.vault.paths import open_note, resolve_for_write
 from gateway.vault.scan import StatKey, stat_key
 
@@ -83,7 +83,7 @@ class VaultFiles:
         except FileExistsError:
             staged.unlink()
             raise AlreadyExists("There is a file of that name already.", file=path) from None
-        _sync_folder(target.parent)
+        sync_folder(target.parent)
 
     def replace(self, path: str, base_etag: str, data: bytes, intent_id: str) -> None:
         """Replace a note whose present bytes have the hash `base_etag`. What was swapped out stays as a spare.
@@ -105,7 +105,7 @@ class VaultFiles:
         if _etag_at(spare) != base_etag:
             self._swap_back(spare, target, etag_of(data))
             raise ChangedElsewhere("The note was changed in the vault meanwhile.", file=path)
-        _sync_folder(target.parent)
+        sync_folder(target.parent)
 
     def remove(self, path: str, base_etag: str, intent_id: str) -> None:
         """Take a note whose bytes have the hash `base_etag` out of the vault; it stays as a spare.
@@ -124,7 +124,7 @@ class VaultFiles:
         if _etag_at(spare) != base_etag:
             self.give_back(intent_id, path)
             raise ChangedElsewhere("The note was changed in the vault meanwhile.", file=path)
-        _sync_folder(target.parent)
+        sync_folder(target.parent)
 
     def move(self, path: str, new_path: str, base_etag: str) -> None:
         """Give a note whose bytes have the hash `base_etag` another path; never overwrites.
@@ -146,8 +146,8 @@ class VaultFiles:
             with contextlib.suppress(FileExistsError):  # a save made the old name anew: both texts stay
                 rename_no_replace(target, source)
             raise ChangedElsewhere("The note was changed in the vault meanwhile.", file=path)
-        _sync_folder(target.parent)
-        _sync_folder(source.parent)
+        sync_folder(target.parent)
+        sync_folder(source.parent)
 
     def spare(self, intent_id: str) -> bytes | None:
         """What an intent swapped out, while it is still kept."""
@@ -172,7 +172,7 @@ class VaultFiles:
             name = target if attempt == 0 else target.with_name(f"{target.stem} (kept {attempt}){target.suffix}")
             with contextlib.suppress(FileExistsError):
                 rename_no_replace(spare, name)
-                _sync_folder(target.parent)
+                sync_folder(target.parent)
                 return
         raise Unavailable("There is no free name to give a file back.", file=path)
 
@@ -248,7 +248,7 @@ class VaultFiles:
             raise ChangedElsewhere("The note was changed in the vault meanwhile.", file=path)
         staged.replace(target)
         old.replace(staged)
-        _sync_folder(target.parent)
+        sync_folder(target.parent)
 
 
 def _mode_of(target: Path, path: str, *, linked: bool = False) -> int:
@@ -275,13 +275,3 @@ def _etag_at(file: Path) -> str | None:
         return None
     with os.fdopen(fd, "rb") as opened:
         return etag_of(opened.read())
-
-
-def _sync_folder(folder: Path) -> None:
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    except OSError:
-        pass  # some network disks refuse to sync folders
-    finally:
-        os.close(fd)

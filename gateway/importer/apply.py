@@ -152,7 +152,7 @@ def _put(work: _Work, action: Put) -> None:
         _hold(work, Hold(seen, (trouble,), previous if previous and previous.path == seen.path else None))
         return
     if resident.is_blank(seen.place, row.etag):
-        row = replace(row, status=resident.BLANK)
+        row = replace(row, status=registry.BLANK)
     row = needs_indexing(previous, row)
     work.rows[row.note_id] = row
     work.files.append(_file_row(seen, row.note_id))

@@ -18,8 +18,6 @@ from gateway.notes.structured import MODELS, plain, read_structured
 from gateway.notes.text import etag_of
 from gateway.starter import templates
 
-# A fixed note that nobody has written into yet: it is there to be filled in, and is not found.
-BLANK: Final = "blank"
 # The rooms that every user has from the beginning, and their templates.
 TEMPLATES: Final = {
     "user_memory": "UserMemory.md",

@@ -11,6 +11,8 @@ import sqlalchemy as sa
 from gateway.ledger.database import Transaction, now_ms, upsert
 from gateway.ledger.schema import files, index_removals, notes
 
+# A form that every user has and nobody has filled in: no memory yet.
+BLANK = "blank"
 # SQLite allows 32,766 variables a statement; PostgreSQL fewer surprises with less.
 _IN_LIMIT = 5_000
 
@@ -298,7 +300,7 @@ def note_states(tx: Transaction) -> Iterator[tuple[str, str, str, str]]:
 
 
 def counts_by_namespace(tx: Transaction) -> dict[str, dict[str, int]]:
-    """Per namespace: notes, those found by keywords, those with all vectors, those held."""
+    """Per namespace: memories, those found by keywords, those with all vectors, those held. Blank forms are none."""
     current = notes.c.fts_etag == notes.c.etag
     full = notes.c.vector_etag == notes.c.etag
     query = sa.select(
@@ -307,7 +309,8 @@ def counts_by_namespace(tx: Transaction) -> dict[str, dict[str, int]]:
         sa.func.sum(sa.case((current, 1), else_=0)),
         sa.func.sum(sa.case((full, 1), else_=0)),
         sa.func.sum(sa.case((notes.c.status == "held", 1), else_=0)),
-    ).group_by(notes.c.namespace)
+    )
+    query = query.where(notes.c.status != BLANK).group_by(notes.c.namespace)
     return {
         row[0]: {"notes": row[1], "indexed": row[2] or 0, "with_vectors": row[3] or 0, "held": row[4] or 0}
         for row in tx.execute(query)
@@ -335,6 +338,8 @@ def _conditions(wanted: NoteFilter) -> list[sa.ColumnElement[bool]]:
         value = getattr(wanted, name)
         if value is not None:
             where.append(notes.c[name] == value)
+    if wanted.status is None:
+        where.append(notes.c.status != BLANK)
     if wanted.reader is not None:  # a note may be narrower than its namespace
         user_id, agent_id = wanted.reader
         same_agent = notes.c.agent_id.is_(None) if agent_id is None else notes.c.agent_id == agent_id

@@ -199,9 +199,14 @@ def _whole_service(folder: Path, texts: Sequence[str], queries: Sequence[str], s
         gateway.parts.feed.fill_vectors()
         gateway.parts.feed.optimise(force=True)
         print(f"# {size:,} notes on disk imported and indexed in {time.perf_counter() - started:.0f} s, without git")
-        calls = {f"whole search with files, {mode}": _service_call(gateway, mode) for mode in ("fts", "hybrid")}
-        for name, times in zip(calls, _interleaved(list(calls.values()), queries), strict=True):
-            _print(name, size, times)
+        index = gateway.parts.feed.index
+        asked = max(MIN_CANDIDATES, CANDIDATES_PER_HIT * HITS)
+        for mode in ("fts", "hybrid"):
+            bare, whole = _interleaved(
+                [lambda n, query, mode=mode: _bare(index, query, n, mode, asked), _service_call(gateway, mode)], queries
+            )
+            _print(f"LanceDB alone, {mode}", size, bare)
+            _print(f"whole search with files, {mode}", size, whole, bare)
         if over_rest:
             _over_rest(gateway, queries, size)
     finally:

@@ -29,7 +29,6 @@ _UNSPACED = (
     "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ecd\u1000-\u109f\u1780-\u17d3"
 )
 _UNSPACED_RUN = re.compile(f"([{_UNSPACED}]+)")
-_UNSPACED_CHARACTER = re.compile(f"[{_UNSPACED}]")
 # What a model spells with at least one token a character: the above, emoji, arrows and other symbols.
 _DENSE_CHARACTER = re.compile(f"[{_UNSPACED}\u2190-\u2bff\U00010000-\U0010ffff]")
 # Accents, Arabic vowel signs and tatweel, Hebrew points: people leave them out when they type.

@@ -29,12 +29,10 @@ def for_new(
         agent_id: the agent that acts; None for a user.
         texts: everything that will be read: content, summary.
     """
-    level = settings.agents if agent_id is not None else settings.users
-    instruction = _instruction(texts)
     if agent_id is None:
-        if instruction is not None and level != "none":
-            return instruction
-        return EVERY_WRITE if level == "strict" else None
+        return _for_user(settings, texts)
+    level = settings.agents
+    instruction = _instruction(texts)
     if instruction is not None:
         return instruction
     told = source == "manual" and confidence >= settings.told_confidence
@@ -51,18 +49,15 @@ def for_change(
     Args:
         texts: what the change brings in; none for retiring a memory.
     """
-    level = settings.agents if agent_id is not None else settings.users
-    instruction = _instruction(texts)
     if agent_id is None:
-        if instruction is not None and level != "none":
-            return instruction
-        return EVERY_WRITE if level == "strict" else None
+        return _for_user(settings, texts)
+    level = settings.agents
     if level != "none":
         if is_persons(tx, row):
             return PERSONS
         if level == "strict" and not _only_by(tx, row, f"agent:{agent_id}"):
             return ANOTHERS
-    return instruction
+    return _instruction(texts)
 
 
 def is_persons(tx: Transaction, row: NoteRow) -> bool:
@@ -70,6 +65,13 @@ def is_persons(tx: Transaction, row: NoteRow) -> bool:
     authors = {version.actor for version in journal.history(tx, row.note_id)}
     by_people = any(not one.startswith("agent:") and one != "gateway" for one in authors)
     return by_people or not authors or reviews.was_reviewed(tx, row.note_id)
+
+
+def _for_user(settings: ReviewSettings, texts: tuple[str | None, ...]) -> str | None:
+    """Why what a user's own key writes must be reviewed, new or changed."""
+    if settings.users != "none" and (instruction := _instruction(texts)) is not None:
+        return instruction
+    return EVERY_WRITE if settings.users == "strict" else None
 
 
 def _only_by(tx: Transaction, row: NoteRow, label: str) -> bool:

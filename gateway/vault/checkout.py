@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gateway.errors import BadPath, GitTrouble
-from gateway.vault.exchange import ExchangeUnsupported, exchange, rename_no_replace, sync_folder
+from gateway.vault.exchange import ExchangeUnsupported, exchange, rename_no_replace, sync_folder, write_staged
 from gateway.vault.git import Git, split_nul
 from gateway.vault.merge import merge_bytes
 from gateway.vault.paths import open_folder
@@ -167,12 +167,7 @@ class Checkout:
 
     def _stage(self, data: bytes, mode: int) -> Path:
         staged = self._staging / f"sync_{uuid.uuid4().hex}"
-        fd = os.open(staged, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        with os.fdopen(fd, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fchmod(file.fileno(), mode)
-            os.fsync(file.fileno())
+        write_staged(staged, data, mode)
         return staged
 
     def _target(self, path: str) -> Path:

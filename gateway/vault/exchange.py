@@ -53,6 +53,16 @@ def link_or_copy(source: Path, target: Path) -> None:
             os.fsync(writer.fileno())
 
 
+def write_staged(staged: Path, data: bytes, mode: int) -> None:
+    """Write a file that is to be renamed into place, so that its bytes and mode last through a power cut."""
+    fd = os.open(staged, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    with os.fdopen(fd, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fchmod(file.fileno(), mode)
+        os.fsync(file.fileno())
+
+
 def sync_folder(folder: Path) -> None:
     """Make what was renamed into or out of a folder last through a power cut, where the disk can."""
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

@@ -14,7 +14,14 @@ from pathlib import Path
 
 from gateway.errors import AlreadyExists, BadPath, ChangedElsewhere, TooLarge, Unavailable
 from gateway.notes.text import etag_of
-from gateway.vault.exchange import ExchangeUnsupported, exchange, link_or_copy, rename_no_replace, sync_folder
+from gateway.vault.exchange import (
+    ExchangeUnsupported,
+    exchange,
+    link_or_copy,
+    rename_no_replace,
+    sync_folder,
+    write_staged,
+)
 from gateway.vault.paths import open_note, resolve_for_write
 from gateway.vault.scan import StatKey, stat_key
 
@@ -222,12 +229,7 @@ class VaultFiles:
 
     def _stage(self, intent_id: str, data: bytes, *, mode: int) -> Path:
         staged = self.staging / intent_id
-        fd = os.open(staged, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-        with os.fdopen(fd, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fchmod(file.fileno(), mode)
-            os.fsync(file.fileno())
+        write_staged(staged, data, mode)
         return staged
 
     def _replace_without_exchange(self, path: str, target: Path, staged: Path, base_etag: str) -> None:

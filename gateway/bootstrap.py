@@ -11,6 +11,7 @@ from pathlib import Path
 from gateway import log
 from gateway.access.authenticate import Authenticator
 from gateway.access.limits import RateLimit
+from gateway.clock import Clock, now_ms, use_clock
 from gateway.config import Settings
 from gateway.errors import GatewayError, GitTrouble
 from gateway.importer import problems_note
@@ -25,7 +26,6 @@ from gateway.index.embed import Embedder, EmbeddingConfig, OpenedEmbedder, open_
 from gateway.index.store import Index
 from gateway.ledger import Ledger, agents, identities, keys, meta, registry
 from gateway.ledger.audit import ReadBuffer
-from gateway.ledger.database import now_ms
 from gateway.ledger.keys import NewKey
 from gateway.llm import ChatModel
 from gateway.notes.namespace import STARTER_FOLDERS
@@ -94,16 +94,19 @@ class Gateway:
             lock.close()
 
 
-def open_gateway(settings: Settings, *, embedder: Embedder | None = None) -> Gateway:
+def open_gateway(settings: Settings, *, embedder: Embedder | None = None, clock: Clock | None = None) -> Gateway:
     """Open a data directory for writing; makes it, its vault and its first key where they are missing.
 
     Args:
         embedder: replaces the provider of the settings, for tests.
+        clock: replaces the machine's clock in this process, for tests.
 
     Raises:
         Busy: another process holds the data directory or the vault.
         BadSettings, GitTrouble, Unavailable: what is missing or wrong, and what to do.
     """
+    if clock is not None:
+        use_clock(clock)
     settings.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
     with contextlib.suppress(PermissionError):  # somebody else's folder that we may write: their choice
         settings.data_dir.chmod(0o700)

@@ -6,9 +6,9 @@ import threading
 from typing import cast
 
 from gateway.access.principal import Principal, Role
+from gateway.clock import now_ms
 from gateway.errors import NotAuthenticated
 from gateway.ledger import Ledger, keys
-from gateway.ledger.database import now_ms
 
 
 class Authenticator:

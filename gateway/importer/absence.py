@@ -10,11 +10,11 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+from gateway.clock import now_ms
 from gateway.config import Settings
 from gateway.errors import BadPath, Unavailable
 from gateway.importer.plan import Vanish
 from gateway.ledger import Transaction, problems, registry
-from gateway.ledger.database import now_ms
 from gateway.ledger.problems import ProblemRow
 from gateway.vault.history import History
 from gateway.vault.paths import open_folder

@@ -11,8 +11,21 @@ from gateway.importer import resident
 from gateway.importer.places import Place
 from gateway.importer.plan import Action, Drop, Hold, Observation, Put, Touch, Vanish, claim_of
 from gateway.importer.rows import held_row, needs_indexing, note_row
-from gateway.ledger import Transaction, audit, identities, journal, problems, registry, structured, tombstones
+from gateway.ledger import (
+    Transaction,
+    audit,
+    dirty,
+    events,
+    identities,
+    journal,
+    problems,
+    registry,
+    structured,
+    tombstones,
+    usage,
+)
 from gateway.ledger.audit import AuditEntry
+from gateway.ledger.events import Event
 from gateway.ledger.journal import Actor, Version
 from gateway.ledger.problems import ProblemRow
 from gateway.ledger.registry import FileRow, NoteRow
@@ -79,6 +92,7 @@ class _Work:
     versions: list[tuple[Version, bytes | None]] = field(default_factory=lambda: [])
     problems: list[ProblemRow] = field(default_factory=lambda: [])
     audit: list[AuditEntry] = field(default_factory=lambda: [])
+    events: list[Event] = field(default_factory=lambda: [])
     judged: list[str] = field(default_factory=lambda: [])
     dropped_files: list[str] = field(default_factory=lambda: [])
 
@@ -112,6 +126,7 @@ def _store(work: _Work) -> None:
     journal.record_versions(work.tx, _without_retaken_paths(work))
     work.done.problems_changed = problems.replace_problems(work.tx, work.judged, work.problems)
     audit.write(work.tx, *work.audit)
+    events.write(work.tx, *work.events)
     work.done.put = list(work.rows.values())
 
 
@@ -166,6 +181,7 @@ def _put(work: _Work, action: Put) -> None:
     if previous is None or previous.etag != row.etag or previous.path != row.path:
         op = "move" if previous is not None and previous.path != row.path else "write"
         _version(work, row, op, previous.path if op == "move" and previous else None, seen.read.data)
+        dirty.mark(work.tx, dirty.NOTE, row.note_id, row.namespace)
         _audit(work, {"new": "create", "edited": "update", "moved": "move"}[action.kind], row)
 
 
@@ -199,6 +215,8 @@ def _forget_row(work: _Work, note: NoteRow) -> None:
     registry.drop_notes(work.tx, [note.note_id])
     if resident.was_structured(note):
         structured.forget(work.tx, [note.note_id])
+    usage.forget(work.tx, note.note_id)
+    dirty.forget(work.tx, dirty.NOTE, note.note_id)
     work.done.deleted.append(note)
     _audit(work, "delete", note)
 
@@ -299,6 +317,9 @@ def _unknown_owner(work: _Work, place: Place) -> NoteProblem | None:
 
 
 def _audit(work: _Work, action: str, row: NoteRow) -> None:
+    work.events.append(
+        Event(events.MEMORY, action, row.note_id, row.namespace, row.visibility, data={"version": row.version})
+    )
     who = work.by.entry
     going_back = who is not None and who.action == "revert" and action == "update"
     work.audit.append(

@@ -6,10 +6,10 @@ import threading
 from collections.abc import Mapping, Sequence
 
 from gateway import log
+from gateway.clock import now_ms
 from gateway.config import Settings
 from gateway.errors import GitTrouble
 from gateway.ledger import Ledger, journal, reviews
-from gateway.ledger.database import now_ms
 from gateway.ledger.journal import Version
 from gateway.ledger.reviews import Review
 from gateway.vault.history import Change, Commit, History

@@ -9,11 +9,11 @@ import contextlib
 import uuid
 from collections.abc import Callable
 
+from gateway.clock import now_ms
 from gateway.errors import AlreadyExists, ChangedElsewhere, GatewayError, Unavailable
 from gateway.importer.importer import Importer
 from gateway.importer.write import place
 from gateway.ledger import Transaction, journal, registry
-from gateway.ledger.database import now_ms
 from gateway.ledger.journal import Actor, Intent, Version
 from gateway.ledger.registry import FileRow
 from gateway.notes.text import etag_of

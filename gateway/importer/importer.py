@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from gateway import log
+from gateway.clock import now_ms
 from gateway.config import Settings
 from gateway.errors import BadPath, GatewayError, Unavailable
 from gateway.importer.absence import AbsenceGuard
@@ -15,7 +16,6 @@ from gateway.importer.places import Places
 from gateway.importer.plan import Action, Known, Observation, Vanish, claim_of, plan
 from gateway.importer.screening import all_judged, held_under_other_rules, screened
 from gateway.ledger import Ledger, problems, registry
-from gateway.ledger.database import now_ms
 from gateway.ledger.journal import Actor
 from gateway.ledger.problems import ProblemRow
 from gateway.ledger.registry import NoteRow

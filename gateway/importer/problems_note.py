@@ -5,10 +5,10 @@ from __future__ import annotations
 import uuid
 from collections.abc import Sequence
 
+from gateway.clock import now_ms
 from gateway.errors import GatewayError
 from gateway.importer.importer import Importer
 from gateway.ledger import journal, problems
-from gateway.ledger.database import now_ms
 from gateway.ledger.journal import Version
 from gateway.ledger.problems import ProblemRow
 from gateway.notes.text import etag_of

@@ -12,13 +12,13 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from gateway import log
+from gateway.clock import now_ms
 from gateway.errors import AlreadyExists, ChangedElsewhere, GatewayError, Tombstoned, Unavailable
 from gateway.importer.apply import Circumstances
 from gateway.importer.importer import Importer
 from gateway.importer.plan import Observation
 from gateway.ledger import Transaction, idempotency, journal, tombstones
 from gateway.ledger.audit import AuditEntry
-from gateway.ledger.database import now_ms
 from gateway.ledger.idempotency import Claim
 from gateway.ledger.journal import Actor, Intent
 from gateway.ledger.registry import NoteRow

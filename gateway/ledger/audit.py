@@ -10,8 +10,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from gateway.clock import now_ms
 from gateway.ledger import meta
-from gateway.ledger.database import Ledger, Transaction, now_ms
+from gateway.ledger.database import Ledger, Transaction
 from gateway.ledger.schema import audit
 from gateway.notes.secrets import mask
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,11 +22,6 @@ from gateway.errors import Unavailable
 
 BUSY_MS = 10_000
 Transaction = sa.Connection
-
-
-def now_ms() -> int:
-    """Wall clock in milliseconds since 1970 UTC, the unit of every time in the ledger."""
-    return time.time_ns() // 1_000_000
 
 
 class Ledger:

@@ -6,7 +6,8 @@ from collections.abc import Collection, Sequence
 
 import sqlalchemy as sa
 
-from gateway.ledger.database import Transaction, now_ms
+from gateway.clock import now_ms
+from gateway.ledger.database import Transaction
 from gateway.ledger.schema import feedback
 
 # A memory whose newest judgement is one of these is not recalled by default.

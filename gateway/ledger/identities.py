@@ -8,8 +8,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from gateway.clock import now_ms
 from gateway.errors import AlreadyExists
-from gateway.ledger.database import Transaction, now_ms
+from gateway.ledger.database import Transaction
 from gateway.ledger.schema import users
 
 

@@ -11,7 +11,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from gateway.ledger.database import Transaction, now_ms
+from gateway.clock import now_ms
+from gateway.ledger.database import Transaction
 from gateway.ledger.schema import api_keys
 
 KEY_START = "mgk_"

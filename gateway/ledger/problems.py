@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
-from gateway.ledger.database import Transaction, now_ms
+from gateway.clock import now_ms
+from gateway.ledger.database import Transaction
 from gateway.ledger.schema import problems
 
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from gateway.ledger.database import Transaction, now_ms, upsert
+from gateway.clock import now_ms
+from gateway.ledger.database import Transaction, upsert
 from gateway.ledger.schema import files, index_removals, notes
 
 # A form that every user has and nobody has filled in: no memory yet.

@@ -8,7 +8,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from gateway.ledger.database import Transaction, now_ms, upsert
+from gateway.clock import now_ms
+from gateway.ledger.database import Transaction, upsert
 from gateway.ledger.schema import decisions, lineage, reviews
 
 PENDING, ACCEPTED, REJECTED, WITHDRAWN = "pending", "accepted", "rejected", "withdrawn"

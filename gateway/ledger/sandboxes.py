@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
-from gateway.ledger.database import Transaction, now_ms, upsert
+from gateway.clock import now_ms
+from gateway.ledger.database import Transaction, upsert
 from gateway.ledger.schema_users import sandbox_files
 
 

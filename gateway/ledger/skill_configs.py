@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-from gateway.ledger.database import Transaction, now_ms, upsert
+from gateway.clock import now_ms
+from gateway.ledger.database import Transaction, upsert
 from gateway.ledger.schema_users import user_skill_configs as configs
 
 

@@ -10,7 +10,8 @@ from collections.abc import Collection
 
 import sqlalchemy as sa
 
-from gateway.ledger.database import Transaction, now_ms, upsert
+from gateway.clock import now_ms
+from gateway.ledger.database import Transaction, upsert
 from gateway.ledger.schema import tombstones
 
 CONTENT = "content"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
-import time
 import unicodedata
 from typing import Final
 
+from gateway.clock import now_ms
 from gateway.notes.paths import is_reserved_name
 
 ID_PREFIX: Final = "mem_"
@@ -46,7 +46,7 @@ def cleaned(text: str) -> str:
 
 def new_memory_id(at_ms: int | None = None) -> str:
     """Return a new id: `mem_`, 10 characters of milliseconds since 1970 and 16 random ones; ids sort by time."""
-    moment = time.time_ns() // 1_000_000 if at_ms is None else at_ms
+    moment = now_ms() if at_ms is None else at_ms
     return ID_PREFIX + _base32((moment << 80) | secrets.randbits(80))
 
 

@@ -12,10 +12,10 @@ from typing import Any
 from gateway.access import guard
 from gateway.access.guard import Context
 from gateway.access.principal import Principal
+from gateway.clock import now_ms
 from gateway.errors import GatewayError, Invalid
 from gateway.importer.parts import Parts
 from gateway.ledger import feedback, registry, sessions
-from gateway.ledger.database import now_ms
 from gateway.ledger.registry import NoteRow
 from gateway.notes.fence import fenced, neutralised
 from gateway.notes.namespace import Namespace

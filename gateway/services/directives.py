@@ -6,12 +6,12 @@ Only a user makes one, or approves one: what an agent suggests is a draft.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 from gateway.access import guard
 from gateway.access.guard import Context
 from gateway.access.principal import Principal
 from gateway.access.rules import Decision
+from gateway.clock import now
 from gateway.errors import Invalid, NotFound
 from gateway.importer.parts import Parts
 from gateway.ledger import registry, reviews
@@ -124,9 +124,9 @@ def change(principal: Principal, parts: Parts, directive_id: str, patch: Directi
         _check_topic(kind, text)
         properties: dict[str, PropertyValue] = {"kind": patch.kind, "summary": patch.summary}
         given = {name: value for name, value in properties.items() if value is not None}
-        after = changed_note(data, row, text=patch.content, properties=given, at=datetime.now(UTC))
+        after = changed_note(data, row, text=patch.content, properties=given, at=now())
         status = {} if patch.status in (None, row.status) else {"status": patch.status}
-        return finished(data, after, status, row, datetime.now(UTC)) if status else after
+        return finished(data, after, status, row, now()) if status else after
 
     precondition = Precondition((), patch.version) if patch.version is not None else ANY
     asked = {"user_id": None, "agent_id": None, "workspace_id": None}

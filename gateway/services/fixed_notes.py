@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 from gateway.access import guard
 from gateway.access.guard import Context
 from gateway.access.principal import Principal
 from gateway.access.rules import Decision
+from gateway.clock import now
 from gateway.errors import AlreadyExists, BadNote, NotFound
 from gateway.importer.drafts import GATEWAY
 from gateway.importer.parts import Parts
@@ -154,7 +154,7 @@ def change(parts: Parts, who: Whose, note: FixedNote, data: bytes, *, action: st
     row, context = note.row, who.context
     if data == note.read.data:
         return row
-    data = finished(note.read.data, data, {}, row, datetime.now(UTC))
+    data = finished(note.read.data, data, {}, row, now())
     check_note(parts, data)
     named = {"target_id": row.note_id, "namespace": row.namespace}
     entry = guard.entry(context.principal, action, "memory", decision=note.decision, **named)

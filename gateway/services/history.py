@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from difflib import SequenceMatcher
 from typing import TypedDict
 
 from gateway.access import guard
 from gateway.access.principal import Principal
 from gateway.access.rules import Decision
+from gateway.clock import now
 from gateway.errors import NotFound, Tombstoned
 from gateway.importer.parts import Parts
 from gateway.ledger import journal, registry, tombstones
@@ -213,7 +213,7 @@ def revert(
     def compose(row: NoteRow, present: bytes) -> bytes:
         one = chosen(lineage(principal, parts, row), str(wanted.to), "to")
         old = _text(principal, parts, note_id, one, field="to")
-        data = reverted_note(present, old, row, datetime.now(UTC))
+        data = reverted_note(present, old, row, now())
         if data != present:
             _check_not_forgotten(parts, row, data)
         return data

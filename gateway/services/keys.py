@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from gateway.access import guard
 from gateway.access.principal import Principal
+from gateway.clock import now_ms
 from gateway.errors import Invalid, NotAllowed, NotFound
 from gateway.importer.parts import Parts
 from gateway.ledger import agents, audit, identities, keys
-from gateway.ledger.database import now_ms
 from gateway.ledger.keys import ApiKey, NewKey
 from gateway.services.agents import keeper
 from gateway.services.requests import NewApiKey

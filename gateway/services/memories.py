@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime
 from typing import Any
 
 from gateway.access import guard
 from gateway.access.guard import Context
 from gateway.access.principal import Principal
 from gateway.access.rules import Decision
+from gateway.clock import now
 from gateway.errors import BadNote, Invalid, NotAllowed, NotFound
 from gateway.importer.parts import Parts
 from gateway.importer.rows import HELD
@@ -156,7 +156,7 @@ def update(
 
     def compose(row: NoteRow, data: bytes) -> bytes:
         check_patch(principal, parts, patch, data)
-        return changed_note(data, patch, row, datetime.now(UTC))
+        return changed_note(data, patch, row, now())
 
     return rewrite(
         principal,
@@ -365,7 +365,7 @@ def _to_commit(new: NewMemory, namespace: Namespace, *, explicit: bool) -> ToCom
         source_ref=new.source_ref,
         expires_at=new.expires_at,
         explicit=explicit,
-        temporal=written_out(new.model_dump(include=set(PROPERTIES)), written=datetime.now(UTC)),
+        temporal=written_out(new.model_dump(include=set(PROPERTIES)), written=now()),
     )
 
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from gateway.access import guard
 from gateway.access.guard import Context
 from gateway.access.principal import Principal
+from gateway.clock import now_ms
 from gateway.errors import NotFound
 from gateway.importer.parts import Parts
 from gateway.ledger import sessions
-from gateway.ledger.database import now_ms
 from gateway.notes.namespace import Namespace, parse_namespace
 
 # Directives are instructions, not memories: they are never recalled as data (design section 7).

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime
 from typing import Any
 
 from gateway.access import guard
 from gateway.access.principal import Principal
 from gateway.access.rules import NOWHERE, Decision, decide
+from gateway.clock import now
 from gateway.errors import GatewayError, Invalid, NotFound
 from gateway.importer.parts import Parts
 from gateway.ledger import agents, idempotency, registry, reviews
@@ -254,7 +254,7 @@ def _compared(parts: Parts, review: Review, draft: DraftNote) -> tuple[str | Non
             text=draft.text,
             properties=memory_properties(draft),
             removes=draft.removes,
-            at=datetime.now(UTC),
+            at=now(),
         )
     except GatewayError as error:
         return current, "", stale, str(error)

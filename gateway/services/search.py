@@ -10,9 +10,9 @@ from gateway.access import guard
 from gateway.access.guard import Context
 from gateway.access.principal import Principal
 from gateway.access.rules import Decision
+from gateway.clock import now_ms
 from gateway.errors import GatewayError, Invalid
 from gateway.importer.parts import Parts
-from gateway.ledger.database import now_ms
 from gateway.ledger.registry import NoteRow
 from gateway.notes.namespace import parse_namespace
 from gateway.notes.token_count import count_tokens, cut_to_tokens

@@ -11,10 +11,10 @@ from gateway.access import guard
 from gateway.access.guard import Context
 from gateway.access.principal import Principal
 from gateway.access.rules import Decision, Resource
+from gateway.clock import now_ms
 from gateway.errors import AlreadyExists, GatewayError, Invalid, NotFound
 from gateway.importer.parts import Parts
 from gateway.ledger import audit, reviews, sessions
-from gateway.ledger.database import now_ms
 from gateway.ledger.sessions import Candidate, Episode, Session
 from gateway.llm import LanguageModel
 from gateway.notes.namespace import Namespace, parse_namespace

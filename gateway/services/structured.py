@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any, Final, cast
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from gateway.access.principal import Principal
+from gateway.clock import now
 from gateway.errors import BadNote, Invalid
 from gateway.importer.parts import Parts
 from gateway.ledger import structured
@@ -138,7 +138,7 @@ def _changed(
     def compose(note: FixedNote) -> bytes:
         before = in_force(parts, note, room) or empty(room)
         after = plain(composed(before))
-        content = MODELS[room].model_validate(dated(after, plain(before), time_text(datetime.now(UTC))))
+        content = MODELS[room].model_validate(dated(after, plain(before), time_text(now())))
         kept.append(content)
         try:
             return write_structured(note.read.data, content)

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 
 from gateway.access import guard
 from gateway.access.principal import Principal
+from gateway.clock import now_ms
 from gateway.errors import GitTrouble, RemoteRewritten
 from gateway.importer.apply import PERSON
 from gateway.importer.parts import Parts
 from gateway.ledger import audit, meta, problems, reviews
-from gateway.ledger.database import now_ms
 from gateway.ledger.journal import Actor
 from gateway.ledger.problems import ProblemRow
 from gateway.skills.review_branches import ReviewBranches

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
+from gateway.clock import now
 from gateway.errors import Tombstoned
 from gateway.importer.parts import Parts
 from gateway.importer.write import Order
@@ -101,7 +102,7 @@ def commit(parts: Parts, wanted: ToCommit, authority: Authority) -> Committed:
 
 
 def _note(wanted: ToCommit, namespace: Namespace, memory_id: str) -> bytes:
-    return new_note(memory_id, namespace, wanted.content, properties_of(wanted), at=datetime.now(UTC))
+    return new_note(memory_id, namespace, wanted.content, properties_of(wanted), at=now())
 
 
 def properties_of(wanted: ToCommit) -> dict[str, PropertyValue]:

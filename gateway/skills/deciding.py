@@ -9,17 +9,16 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime
 from typing import Any
 
 from gateway import log
+from gateway.clock import now, now_ms
 from gateway.errors import AlreadyExists, ChangedElsewhere, GatewayError
 from gateway.importer.drafts import DraftFiles
 from gateway.importer.parts import Parts
 from gateway.importer.write import Order
 from gateway.ledger import Transaction, audit, journal, reviews, sessions, tombstones
 from gateway.ledger.audit import AuditEntry
-from gateway.ledger.database import now_ms
 from gateway.ledger.journal import Actor, Intent
 from gateway.ledger.reviews import Review
 from gateway.notes.drafts import ACCEPTED, REJECTED, Decision, decided_draft, folder_of_draft, wikilink
@@ -120,7 +119,7 @@ def final_of(
     name = review.path.rpartition("/")[2]
     path = review.path if folder_of_draft(review.path) == folder else f"{folder}/{name}"
     link = wikilink(memory_path) if memory_path else None
-    at = time_text(datetime.now(UTC))
+    at = time_text(now())
     final = decided_draft(data, decision, by=decider.label, at=at, accepted_as=link, reason=decider.reason)
     return path, final
 

@@ -6,15 +6,15 @@ import json
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
+from gateway.clock import now, now_ms
 from gateway.errors import AlreadyProposed, Tombstoned
 from gateway.importer.drafts import DraftFiles
 from gateway.importer.parts import Parts
 from gateway.ledger import Transaction, audit, idempotency, registry, reviews, tombstones
 from gateway.ledger.audit import AuditEntry
-from gateway.ledger.database import now_ms
 from gateway.ledger.idempotency import Claim
 from gateway.ledger.journal import Actor
 from gateway.ledger.registry import NoteRow
@@ -198,7 +198,7 @@ def draft_bytes(
 
 
 def _written(parts: Parts, wanted: Proposal, proposer: Proposer, known: Review | None, target: NoteRow | None) -> Draft:
-    at = datetime.now(UTC)
+    at = now()
     content = hash_of(wanted)
     wanted = _complete(wanted, target)
     if target is not None and _allows_secrets(parts, target):

@@ -6,8 +6,8 @@ All four ways of deciding end here: a property or a move in Obsidian, the API an
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 
+from gateway.clock import now, now_ms
 from gateway.errors import (
     AlreadyDecided,
     BadNote,
@@ -23,7 +23,6 @@ from gateway.importer.parts import Parts
 from gateway.importer.rows import HELD
 from gateway.importer.screening import screened
 from gateway.ledger import Transaction, journal, registry, reviews
-from gateway.ledger.database import now_ms
 from gateway.ledger.journal import Actor
 from gateway.ledger.registry import NoteRow
 from gateway.ledger.reviews import PENDING, WITHDRAWN, Review
@@ -108,7 +107,7 @@ def refresh(parts: Parts, review: Review, read: FileRead, draft: DraftNote) -> R
     edited = review.etag != review.written_etag
     text = _merged_text(parts, review, target, draft.text)
     wanted = replace(proposal_of(review, draft), text=text)
-    at = datetime.now(UTC)
+    at = now()
     explanation, base = explained(parts, wanted, review.memory_id, target, at)
     data = draft_bytes(wanted, review.id, explanation, base, at)
     files = DraftFiles(parts.importer)
@@ -269,7 +268,7 @@ def steps_of(parts: Parts, review: Review, draft: DraftNote) -> tuple[tuple[Step
         text=draft.text,
         properties=memory_properties(draft),
         removes=draft.removes,
-        at=datetime.now(UTC),
+        at=now(),
     )
     steps = [Step("update", target.note_id, target.path, target.etag, data)] if data != read.data else []
     steps += [_retired(parts, rows[other]) for other in merges_of(review)]
@@ -288,7 +287,7 @@ def _new(parts: Parts, review: Review, draft: DraftNote) -> tuple[tuple[Step, ..
     summary = properties.get("summary")
     name = file_name_for(str(summary) if summary else draft.text, review.memory_id)
     path = note_path(namespace, name, owner=parts.settings.vault.owner)
-    data = new_note(review.memory_id, namespace, draft.text, properties, at=datetime.now(UTC))
+    data = new_note(review.memory_id, namespace, draft.text, properties, at=now())
     return (Step("create", review.memory_id, path, None, data),), review.memory_id, path
 
 

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from gateway import log
+from gateway.clock import now_ms
 from gateway.errors import DraftStale, GatewayError, GitTrouble
 from gateway.importer.apply import Circumstances
 from gateway.importer.commits import review_trailers
 from gateway.importer.parts import Parts
 from gateway.importer.plan import Action, Put
 from gateway.ledger import Transaction, meta, problems, reviews
-from gateway.ledger.database import now_ms
 from gateway.ledger.problems import ProblemRow
 from gateway.ledger.reviews import Review
 from gateway.notes.drafts import Decision

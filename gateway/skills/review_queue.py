@@ -5,18 +5,17 @@ Every file of `Reviews/` that changed comes here, from the watcher and from the 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from gateway import log
+from gateway.clock import now_ms
 from gateway.errors import BadNote, BadPath, GatewayError, Invalid, Unavailable
 from gateway.importer.drafts import DraftFiles
 from gateway.importer.parts import Parts
 from gateway.importer.screening import screened
 from gateway.ledger import problems, registry, reviews
 from gateway.ledger.audit import AuditEntry
-from gateway.ledger.database import now_ms
 from gateway.ledger.problems import ProblemRow
 from gateway.ledger.reviews import ACCEPTED, PENDING, REJECTED, WITHDRAWN, Review
 from gateway.notes import drafts
@@ -344,7 +343,7 @@ def _too_fresh(parts: Parts, path: str, read: FileRead) -> bool:
 def _problem(
     kind: str, message: str, advice: str = "Delete the copy.", line: int | None = None, field: str | None = None
 ) -> ProblemRow:
-    return ProblemRow("", kind, message, advice, line, field, None, int(time.time() * 1000))
+    return ProblemRow("", kind, message, advice, line, field, None, now_ms())
 
 
 def _say(look: _Look, path: str, review: Review | None, *found: ProblemRow) -> None:

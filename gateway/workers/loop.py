@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from gateway import log
 from gateway.access.authenticate import Authenticator
+from gateway.clock import now_ms
 from gateway.errors import GatewayError, GitTrouble
 from gateway.importer import problems_note
 from gateway.importer.importer import ImportReport
@@ -15,7 +16,6 @@ from gateway.importer.parts import Parts
 from gateway.importer.recover import recover
 from gateway.importer.watch import Watcher
 from gateway.ledger import audit, idempotency, sessions
-from gateway.ledger.database import now_ms
 from gateway.services import sync
 from gateway.skills.review_branches import ReviewBranches
 

@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import sqlalchemy as sa
 
+from gateway.clock import now_ms
 from gateway.ledger import audit
-from gateway.ledger.database import now_ms
 from gateway.ledger.schema import audit as audit_table
 from tests.api.conftest import eventually
 from tests.servers import call, key_for, must, people, served

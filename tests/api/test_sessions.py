@@ -10,8 +10,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 import sqlalchemy as sa
 
+from gateway.clock import now_ms
 from gateway.ledger import sessions
-from gateway.ledger.database import now_ms
 from gateway.ledger.schema import candidates
 from tests.api.conftest import eventually
 from tests.servers import call, key_for, must, people, served

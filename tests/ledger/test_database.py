@@ -10,9 +10,10 @@ import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 
+from gateway.clock import now_ms
 from gateway.errors import Unavailable
 from gateway.ledger import Ledger, journal, meta
-from gateway.ledger.database import BUSY_MS, now_ms
+from gateway.ledger.database import BUSY_MS
 from gateway.ledger.journal import Version
 from gateway.ledger.schema import metadata
 

@@ -2,7 +2,7 @@
 
 from alembic import context
 
-from gateway.ledger.schema_users import metadata
+from gateway.ledger.schema_upkeep import metadata
 
 context.configure(
     connection=context.config.attributes["connection"],

@@ -32,6 +32,19 @@ def build(gateway: Gateway) -> Litestar:
     return create_app(gateway, mounts=[mounted.handler()], lifespan=[running, mounted.running])
 
 
+class Server(uvicorn.Server):
+    """Uvicorn waits for open answers before it stops; a stream of events is one that would never end by itself."""
+
+    def __init__(self, config: uvicorn.Config, gateway: Gateway) -> None:
+        super().__init__(config)
+        self._gateway = gateway
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End the streams, then stop as uvicorn does."""
+        self._gateway.streams.close()
+        await super().shutdown(sockets)
+
+
 def serve(gateway: Gateway, *, ready: Callable[[str], None]) -> None:
     """Serve until told to stop (SIGINT, SIGTERM).
 
@@ -58,7 +71,7 @@ def serve(gateway: Gateway, *, ready: Callable[[str], None]) -> None:
     signal.signal(signal.SIGTERM, lambda _number, _frame: None)
     try:
         ready(url)
-        uvicorn.Server(config).run(sockets=[listener])
+        Server(config, gateway).run(sockets=[listener])
     finally:
         forget_address(settings.data_dir)
         listener.close()

@@ -14,23 +14,24 @@ from gateway.access.limits import RateLimit
 from gateway.clock import Clock, now_ms, use_clock
 from gateway.config import Settings
 from gateway.errors import GatewayError, GitTrouble
-from gateway.importer import problems_note
+from gateway.importer import migrating, problems_note
 from gateway.importer.commits import Committer
 from gateway.importer.importer import Importer
-from gateway.importer.indexing import IndexFeed
+from gateway.importer.opening import open_feed
 from gateway.importer.parts import Parts
 from gateway.importer.places import Places
 from gateway.importer.recover import recover
 from gateway.importer.write import WriteRoad
 from gateway.index.embed import Embedder, EmbeddingConfig, OpenedEmbedder, open_embedder
-from gateway.index.store import Index
 from gateway.ledger import Ledger, agents, identities, keys, meta, registry
 from gateway.ledger.audit import ReadBuffer
 from gateway.ledger.keys import NewKey
+from gateway.ledger.usage import UseBuffer
 from gateway.llm import ChatModel
 from gateway.notes.namespace import STARTER_FOLDERS
-from gateway.services import fixed_notes
+from gateway.services import fixed_notes, rebuild
 from gateway.services.context import Turns
+from gateway.services.events import Streams
 from gateway.skills import deciding, review_branches, review_queue
 from gateway.skills.query_vectors import QueryVectors
 from gateway.skills.review_branches import ReviewBranches
@@ -38,6 +39,7 @@ from gateway.starter import starter_vault
 from gateway.vault.files import VaultFiles
 from gateway.vault.history import COMMITTER, Change, Commit, History
 from gateway.vault.lock import DirectoryLock
+from gateway.workers.consolidation.run import Consolidation
 from gateway.workers.loop import Workers
 
 _LOG = log.get("bootstrap")
@@ -56,6 +58,8 @@ class Gateway:
     rate_limit: RateLimit
     model: ChatModel | None
     branches: ReviewBranches
+    streams: Streams
+    consolidation: Consolidation
     first_key: str | None
     _locks: list[DirectoryLock]
     _started: bool = False
@@ -78,17 +82,18 @@ class Gateway:
 
     def close(self) -> None:
         """Stop the background work, commit what is due, and let go of everything."""
+        self.streams.close()
         if self._started:
             self.workers.stop()
         try:
             self.parts.committer.flush()
         except GatewayError as error:
             _LOG.warning("commits wait for the next start", reason=str(error))
-        if self.parts.feed.embedder is not None:
-            self.parts.feed.embedder.close()
+        rebuild.close_embedders(self.parts)
         if self.model is not None:
             self.model.close()
         self.parts.reads.flush()
+        self.parts.uses.flush()
         self.parts.ledger.close()
         for lock in self._locks:
             lock.close()
@@ -135,14 +140,7 @@ def _open(settings: Settings, embedder: Embedder | None, locks: list[DirectoryLo
     recover(importer)
     committer.recover()
     opened = OpenedEmbedder(embedder) if embedder is not None else open_embedder(_embedding(settings))
-    feed = IndexFeed(
-        _open_index(settings, ledger, opened.embedder),
-        ledger,
-        files,
-        opened.embedder,
-        settings.index,
-        batch=settings.embedding.batch_size,
-    )
+    feed, target = open_feed(settings, importer, opened.embedder, _embedding(settings))
     parts = Parts(
         settings,
         ledger,
@@ -153,8 +151,11 @@ def _open(settings: Settings, embedder: Embedder | None, locks: list[DirectoryLo
         committer,
         feed,
         ReadBuffer(ledger),
+        UseBuffer(ledger),
         embedding_note=opened.note,
     )
+    if target is not None:
+        parts.migration = migrating.begin(importer, lambda: parts.feed, target, migrating.name_of(feed.index))
     _connect_reviews(parts)
     return _assembled(settings, parts, locks)
 
@@ -165,15 +166,23 @@ def _assembled(settings: Settings, parts: Parts, locks: list[DirectoryLock]) -> 
     first_key = _first_start(settings, parts.ledger)
     _provision_owner(parts, first_key)
     branches = ReviewBranches(parts)
+    turns = Turns()
+    model = ChatModel(settings.llm) if settings.llm.provider == "openai" else None
+    consolidation = Consolidation(parts, model)
+    parts.on_forgotten = lambda ids: (turns.forget(ids), consolidation.forget())[0]
+    streams = Streams(settings.policy.event_streams, settings.policy.event_streams_per_key)
+    parts.ledger.on_commit = streams.wake
     return Gateway(
         parts,
         authenticator,
         QueryVectors(settings.embedding.query_timeout_seconds),
-        Turns(),
-        Workers(parts, authenticator, branches),
+        turns,
+        Workers(parts, authenticator, branches, consolidation),
         RateLimit(settings.policy.requests_per_minute, settings.policy.request_burst),
-        ChatModel(settings.llm) if settings.llm.provider == "openai" else None,
+        model,
         branches,
+        streams,
+        consolidation,
         first_key,
         locks,
     )
@@ -254,21 +263,6 @@ def _embedding(settings: Settings) -> EmbeddingConfig:
         timeout_seconds=chosen.timeout_seconds,
         threads=chosen.threads,
     )
-
-
-def _open_index(settings: Settings, ledger: Ledger, embedder: Embedder | None) -> Index:
-    identity = embedder.identity if embedder is not None else None
-    name = identity.slug if identity else "none"
-    with ledger.read() as tx:
-        before = meta.get(tx, meta.INDEX_IDENTITY)
-        generation = int(meta.get(tx, meta.INDEX_GENERATION) or 0)
-    index = Index.open(settings.index_location, identity, generation=generation)
-    if index.created or before != name:
-        with ledger.write() as tx:
-            registry.forget_index_state(tx)
-            meta.put(tx, meta.INDEX_IDENTITY, name)
-            meta.put(tx, meta.INDEX_GENERATION, str(generation))
-    return index
 
 
 def _first_start(settings: Settings, ledger: Ledger) -> str | None:

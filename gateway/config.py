@@ -140,8 +140,50 @@ class PolicySettings(Group):
     promote_confidence: float = Field(0.8, ge=0, le=1, description="…if they are also at least this sure.")
     audit_days: int = Field(365, ge=1, description="Audit entries older than this are removed.")
     idempotency_hours: int = Field(48, ge=24, description="How long a first answer is kept for retries.")
+    event_streams: int = Field(64, ge=1, description="Streams of events (`GET /v1/events`) that may be open at once.")
+    event_streams_per_key: int = Field(8, ge=1, description="Streams of events that one key may have open.")
     deletion_guard_notes: int = Field(20, ge=1, description="Deletion pauses when more notes than this vanish at once…")
     deletion_guard_share: float = Field(0.1, gt=0, le=1, description="…and more than this share of a namespace.")
+
+
+class MaintenanceSettings(Group):
+    """`[maintenance]`"""
+
+    interval_seconds: float = Field(60.0, gt=0, description="Time between two looks at what there is to tidy.")
+    step_seconds: float = Field(20.0, gt=0, description="Longest time of one step; the rest follows in the next round.")
+    batch_rows: int = Field(2_000, ge=10, le=100_000, description="Rows that one transaction removes.")
+    events_hours: int = Field(24, ge=1, description="How long events are kept for listeners that come back.")
+    jobs_days: int = Field(30, ge=1, description="How long jobs that ended are listed.")
+    vector_grace_hours: int = Field(24, ge=0, description="How long the vector of a text that is gone is kept.")
+    repack_packs: int = Field(50, ge=2, description="Git packs, from which on they are folded together.")
+    migration_share: float = Field(
+        0.5, gt=0, le=1, description="Share of the time that a change of embedding model may take for itself."
+    )
+
+
+class ConsolidationSettings(Group):
+    """`[consolidation]`"""
+
+    enabled: bool = Field(True, description="Consolidate by itself; `memory-gateway consolidate` works in any case.")
+    every_seconds: float = Field(300.0, ge=1, description="Time between two passes.")
+    items_per_pass: int = Field(50, ge=1, le=1000, description="Changed memories and sessions looked at in one pass.")
+    seconds_per_pass: float = Field(30.0, gt=0, description="A pass ends after this time; the rest waits.")
+    model_calls_per_pass: int = Field(20, ge=0, description="Calls of the language model in one pass; 0: rules alone.")
+    drafts_per_pass: int = Field(10, ge=0, description="Drafts that one pass may put into the review queue.")
+    open_drafts: int = Field(50, ge=0, description="No more drafts while so many of consolidation wait.")
+    idle_seconds: float = Field(1800.0, ge=0, description="An open session is read after so long without a word.")
+    neighbours: int = Field(8, ge=1, le=50, description="Memories of the namespace that one is compared with.")
+    candidates_compared: int = Field(200, ge=1, le=2000, description="Open candidates that one is compared with.")
+    alike: float = Field(0.965, ge=0, le=1, description="Cosine that confirms a repeat of a bit more words.")
+    across: float = Field(0.86, ge=0, le=1, description="The same across two languages.")
+    unsure: float = Field(0.9, ge=0, le=1, description="Cosine from which on a language model is asked.")
+    promote_score: float = Field(0.6, ge=0, le=1, description="Candidates of this score are proposed or written.")
+    direct_sessions: int = Field(2, ge=2, description="Conversations before one is written without a person.")
+    profile_sessions: int = Field(3, ge=2, description="Conversations before a preference is proposed for a profile.")
+    profile_confidence: float = Field(0.8, ge=0, le=1, description="...if it is also at least this sure.")
+    half_life_days: float = Field(90.0, gt=0, description="An unused memory's importance halves in this time.")
+    archive_importance: float = Field(0.15, ge=0, le=1, description="Below this, what is left of it is archived.")
+    archive_confidence: float = Field(0.2, ge=0, le=1, description="A memory less sure than this is archived.")
 
 
 class SecretSettings(Group):
@@ -184,6 +226,8 @@ class Settings(BaseSettings):
     watch: WatchSettings = Field(default_factory=lambda: WatchSettings.model_validate({}))
     index: IndexSettings = Field(default_factory=lambda: IndexSettings.model_validate({}))
     policy: PolicySettings = Field(default_factory=lambda: PolicySettings.model_validate({}))
+    maintenance: MaintenanceSettings = Field(default_factory=lambda: MaintenanceSettings.model_validate({}))
+    consolidation: ConsolidationSettings = Field(default_factory=lambda: ConsolidationSettings.model_validate({}))
     secrets: SecretSettings = Field(default_factory=lambda: SecretSettings.model_validate({}))
 
     @classmethod

@@ -159,6 +159,20 @@ class Tombstoned(Conflict):
     title = "Forgotten"
 
 
+class BeingCleared(Conflict):
+    """The memories asked for are being cleared; the scope opens again when that job is done."""
+
+    code = "being-cleared"
+    title = "Being cleared"
+
+
+class CannotPurge(Conflict):
+    """Git's history cannot be rewritten as things are; nothing was changed."""
+
+    code = "cannot-purge"
+    title = "History cannot be purged now"
+
+
 class AlreadyProposed(Conflict):
     """There is an open draft of the same subject that cannot be brought up to date right now."""
 

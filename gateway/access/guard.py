@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from gateway.access.principal import Principal
 from gateway.access.rules import OPERATIONS, Action, Decision, Resource, decide
 from gateway.errors import NotAllowed, NotFound
-from gateway.ledger import Ledger, Transaction, agents, audit, identities
+from gateway.ledger import Ledger, Transaction, agents, audit, fences, identities
 from gateway.ledger.agents import Workspace
 from gateway.ledger.audit import AuditEntry
 from gateway.ledger.registry import NoteRow
@@ -73,10 +73,12 @@ def check(ledger: Ledger, principal: Principal, action: Action, resource: Resour
 
     Raises:
         NotAllowed: the role may never do this.
-        NotFound: it is another's.
+        NotFound: it is another's, or is being cleared.
+        BeingCleared: a write where everything is being cleared.
     """
     decision = decide(principal, action, resource)
     if decision.allowed:
+        _check_open(ledger, action, resource, missing)
         return decision
     namespace = str(resource.namespace) if resource.namespace else None
     with ledger.write() as tx:
@@ -85,6 +87,25 @@ def check(ledger: Ledger, principal: Principal, action: Action, resource: Resour
     if decision.role:
         raise NotAllowed("This key may not do that.", advice="Use a key with the right role.")
     raise missing
+
+
+def _check_open(ledger: Ledger, action: Action, resource: Resource, missing: NotFound) -> None:
+    """What is being cleared is gone for readers, and closed for writers; for administrators too (seed 002)."""
+    namespace = resource.namespace
+    if namespace is None:
+        return
+    with ledger.read() as tx:
+        closed = fences.active(tx)
+    if not closed.closed:
+        return
+    if namespace.kind == "session":
+        shut = closed.covers_session(resource.owner_user_id, namespace.owner, resource.agent_id)
+    else:
+        shut = closed.covers(str(namespace))
+    if shut and action == "write":
+        raise fences.being_cleared(str(namespace))
+    if shut:
+        raise missing
 
 
 def operate(ledger: Ledger, principal: Principal) -> Decision:

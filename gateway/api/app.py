@@ -16,11 +16,15 @@ from litestar.static_files import create_static_files_router  # pyright: ignore[
 
 from gateway import __version__
 from gateway.api import (
+    archive,
     configs,
     context,
+    events,
+    forgetting,
     governance,
     history,
     identities,
+    jobs,
     memories,
     operations,
     reviews,
@@ -38,6 +42,7 @@ from gateway.bootstrap import Gateway
 _ASSETS = "/schema-assets"
 _ROUTES = (
     memories.ROUTES,
+    archive.ROUTES,
     structured.ROUTES,
     configs.ROUTES,
     reviews.ROUTES,
@@ -47,6 +52,9 @@ _ROUTES = (
     identities.ROUTES,
     governance.ROUTES,
     operations.ROUTES,
+    events.ROUTES,
+    jobs.ROUTES,
+    forgetting.ROUTES,
 )
 
 

@@ -13,15 +13,17 @@ from litestar.params import FromPath, FromQuery, JSONBody, QueryParameter
 from gateway.api.headers import claim_of, gateway_of, principal_of, wait_seconds
 from gateway.api.memories import IN_REVIEW, Http, IdempotencyKey, IfMatch, Prefer, Wait, written
 from gateway.api.problems import ERRORS
-from gateway.services import history
+from gateway.services import history, origins
 from gateway.services.history import Blame, Difference, VersionText
 from gateway.services.lineage import VersionRecord
+from gateway.services.origins import Lineage
 from gateway.services.records import Written
 from gateway.services.requests import Precondition, Revert
 
 _NAMED = "A commit of this memory (7 digits at least), or the number of a version."
 From = Annotated[str | None, QueryParameter(name="from", description=f"{_NAMED} Without it: the one before `to`.")]
 To = Annotated[str | None, QueryParameter(name="to", description=f"{_NAMED} Without it: the newest.")]
+Depth = Annotated[int, QueryParameter(ge=1, le=10, description="How many steps away, in both directions.")]
 _ETAG = ResponseHeader(
     name="ETag", value='"8da1"', documentation_only=True, description="The note's etag, for `If-Match`."
 )
@@ -87,4 +89,10 @@ async def revert_memory(
     return written(done, 200, seconds)
 
 
-ROUTES = [memory_history, memory_text, memory_difference, memory_blame, revert_memory]
+@get("/v1/memory/{memory_id:str}/lineage", responses=ERRORS, sync_to_thread=True)
+def memory_lineage(request: Http, memory_id: FromPath[str], depth: Depth = 3) -> Lineage:
+    """What a memory came from and what came of it; and in how many turns it was shown."""
+    return origins.graph(principal_of(request), gateway_of(request).parts, memory_id, depth)
+
+
+ROUTES = [memory_history, memory_text, memory_difference, memory_blame, revert_memory, memory_lineage]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from litestar import Request, delete, get, patch, post
+from litestar import Request, Response, delete, get, patch, post
 from litestar.params import FromPath, JSONBody
 
 from gateway.api.headers import gateway_of, principal_of
@@ -13,7 +13,7 @@ from gateway.api.problems import ERRORS
 from gateway.ledger.agents import Agent, Workspace
 from gateway.ledger.identities import User
 from gateway.ledger.keys import ApiKey
-from gateway.services import agents, keys, profiles, users, workspaces
+from gateway.services import agents, clearing, keys, profiles, users, workspaces
 from gateway.services.profiles import ProfileRecord
 from gateway.services.records import text_time
 from gateway.services.requests import AgentPatch, NewAgent, NewApiKey, NewUser, NewWorkspace, UserPatch, WorkspacePatch
@@ -155,10 +155,10 @@ def change_agent(request: Http, agent_id: FromPath[str], data: JSONBody[AgentPat
 
 
 @delete("/v1/agents/{agent_id:str}", responses=ERRORS, status_code=200, sync_to_thread=True)
-def remove_agent(request: Http, agent_id: FromPath[str]) -> Removed:
-    """Take an agent out and end its keys."""
-    agents.remove(principal_of(request), gateway_of(request).parts, agent_id)
-    return Removed(True, agent_id)
+def remove_agent(request: Http, agent_id: FromPath[str]) -> Response[Removed]:
+    """Take an agent out, end its keys, and clear all that it knew (the job is named in `Location`)."""
+    job = clearing.retire(principal_of(request), gateway_of(request).parts, agent_id)
+    return Response(Removed(True, agent_id), headers={"Location": f"/v1/jobs/{job.id}"})
 
 
 @post("/v1/workspaces", responses=ERRORS, status_code=201, sync_to_thread=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from litestar import Request, Response, delete, get, patch, post
 from litestar.concurrency import sync_to_thread
@@ -16,7 +16,7 @@ from gateway.ledger.idempotency import FirstAnswer
 from gateway.ledger.registry import NoteFilter
 from gateway.notes.namespace import parse_namespace
 from gateway.notes.paths import check_id
-from gateway.services import memories, search, versions
+from gateway.services import forgetting, memories, search, versions
 from gateway.services.records import Deleted, InReview, MemoryRecord, Page, SearchAnswer, Written
 from gateway.services.requests import MemoryPatch, NewMemory, Precondition, Search
 
@@ -29,6 +29,11 @@ IdempotencyKey = Annotated[
     str | None, HeaderParameter(name="Idempotency-Key", description="A retried request with the same key is done once.")
 ]
 Wait = Annotated[str | None, QueryParameter(name="wait", description="Seconds, or `searchable`.")]
+
+Duplicates = Annotated[
+    Literal["forget", "keep"],
+    QueryParameter(description="What becomes of other memories there with the same text."),
+]
 
 # Named for the documentation; each answer sets its own.
 _ETAG = ResponseHeader(
@@ -134,9 +139,11 @@ async def change_memory(
 async def delete_memory(
     request: Http,
     memory_id: FromPath[str],
+    *,
     if_match: IfMatch = None,
     idempotency_key: IdempotencyKey = None,
     version: FromQuery[int | None] = None,
+    duplicates: Duplicates = "forget",
 ) -> Response[Deleted]:
     """Forget a memory. Needs `If-Match` or `version`. 202 where an agent can only propose to retire it."""
     del idempotency_key
@@ -144,7 +151,13 @@ async def delete_memory(
     precondition = Precondition.of(if_match, version)
     claim = await claim_of(request, principal)
     done = await sync_to_thread(
-        memories.delete, principal, gateway_of(request).parts, memory_id, precondition, claim=claim
+        forgetting.forget,
+        principal,
+        gateway_of(request).parts,
+        memory_id,
+        precondition,
+        alone=duplicates == "keep",
+        claim=claim,
     )
     if isinstance(done, FirstAnswer):
         return replayed(done)

@@ -18,10 +18,11 @@ from gateway.api.problems import ERRORS
 from gateway.ledger.problems import ProblemRow
 from gateway.services import imports, rebuild, status, sync
 from gateway.services.imports import ImportOutcome
-from gateway.services.operation_requests import ImportBatch, SyncRequest
+from gateway.services.operation_requests import ConsolidationRequest, ImportBatch, SyncRequest
 from gateway.services.records import text_time
 from gateway.services.status import Health
 from gateway.services.sync import SyncRecord
+from gateway.workers.consolidation.report import PassReport
 
 Http = Request[Any, Any, Any]
 
@@ -119,6 +120,13 @@ def start_sync(request: Http, data: JSONBody[SyncRequest | None] = None) -> Sync
     return sync.sync(principal_of(request), gateway.parts, gateway.branches, accept_rewrite=wanted.accept_rewrite)
 
 
+@post("/v1/consolidate", responses=ERRORS, status_code=200, sync_to_thread=True)
+def start_consolidation(request: Http, data: JSONBody[ConsolidationRequest | None] = None) -> PassReport:
+    """Run one pass of consolidation now, and say what it did; or what it would do, with `dry_run`."""
+    wanted = data or ConsolidationRequest.model_validate({})
+    return gateway_of(request).consolidation.consolidate(principal_of(request), dry_run=wanted.dry_run)
+
+
 @get("/metrics", media_type=MediaType.TEXT, include_in_schema=False, sync_to_thread=True)
 def get_metrics(request: Http) -> Response[bytes]:
     """Prometheus metrics: sums only, no names."""
@@ -139,6 +147,7 @@ ROUTES = [
     import_notes,
     start_rebuild,
     start_sync,
+    start_consolidation,
 ]
 # What answers without a key: sums and "alive", no names.
 OPEN_ROUTES = [get_health, get_metrics]

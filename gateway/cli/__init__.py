@@ -25,6 +25,7 @@ _COMMANDS = {
     "check": "checking:check",
     "review": "reviewing:review",
     "sync": "syncing:sync",
+    "consolidate": "consolidating:consolidate",
     "search": "searching:search",
     "sandbox": "sandboxing:sandbox",
     "log": "history:log",

@@ -29,11 +29,24 @@ def backup(data_dir: Path | None, target: Path) -> None:
 
 @click.command()
 @data_dir_option
+@click.option(
+    "--forgotten-of",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    default=None,
+    help="A data directory that knows what was forgotten since. Default: the one that the backup was made of.",
+)
 @click.argument("archive", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-def restore(data_dir: Path | None, archive: Path) -> None:
-    """Unpack a backup into a new data directory. The index is rebuilt at the first start."""
+def restore(data_dir: Path | None, archive: Path, forgotten_of: Path | None) -> None:
+    """Unpack a backup into a new data directory. The index is rebuilt at the first start.
+
+    What was forgotten since the backup was made stays forgotten: the tombstones are taken over.
+    """
     with errors_in_words():
         target = (data_dir or default_data_dir()).expanduser().resolve()
-        manifest = backups.restore(archive, target)
-        out.print(f"restored to {target}; its vault was at {manifest.get('vault')}", markup=False)
+        done = backups.restore(archive, target, forgotten_of=forgotten_of)
+        out.print(f"restored to {target}; its vault was at {done.vault}", markup=False)
+        if done.forgotten_of is None:
+            out.print("No data directory knows what was forgotten since; name one with --forgotten-of.", markup=False)
+        elif done.kept_forgotten:
+            out.print(f"{done.kept_forgotten:,} memories were forgotten since, and stay so", markup=False)
         out.print("Next: `memory-gateway serve`, and `memory-gateway key new` for a key, if `admin.key` is lost.")

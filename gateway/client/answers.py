@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, TypeAlias, TypedDict
+from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
 
 Judgement = Literal["incorrect", "duplicate", "outdated", "useful"]
 
@@ -76,6 +76,7 @@ class Forgotten(TypedDict):
     deleted: bool
     id: str
     receipt: dict[str, str]
+    erasure: list[dict[str, str]]
 
 
 class ReviewReference(TypedDict):
@@ -159,6 +160,31 @@ class Decision(TypedDict):
 
     review: Review
     memory_id: str | None
+
+
+class Happened(TypedDict):
+    """One event: `event` is its kind, or `reset` where some were missed; `id` is what it is about, if anything.
+
+    Further members depend on the kind: `version` of a memory, `memory_id` of a draft, `problem`, and `job`, `phase`,
+    `done` and `total` of a job.
+    """
+
+    event: str
+    seq: int
+    kind: NotRequired[str]
+    change: NotRequired[str]
+    id: NotRequired[str]
+    namespace: NotRequired[str | None]
+    at: NotRequired[str]
+    version: NotRequired[int]
+    memory_id: NotRequired[str]
+    agent_id: NotRequired[str | None]
+    problem: NotRequired[str]
+    job: NotRequired[str]
+    phase: NotRequired[str]
+    done: NotRequired[int]
+    total: NotRequired[int | None]
+    advice: NotRequired[str]
 
 
 class GatewayProblem(Exception):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
 from types import TracebackType
 from typing import Any
 
@@ -14,6 +14,7 @@ from .answers import (
     Context,
     Decision,
     ForgetAnswer,
+    Happened,
     Judgement,
     Memory,
     ReviewDetail,
@@ -21,7 +22,8 @@ from .answers import (
     SearchAnswer,
     WriteAnswer,
 )
-from .calls import TRIES, Call, Calls, is_final, may_retry, pause, result
+from .calls import TRIES, Call, Calls, is_final, may_retry, pause, result, worth_retrying
+from .listening import Listening
 
 
 class AsyncMemoryGateway:
@@ -38,6 +40,7 @@ class AsyncMemoryGateway:
         timeout: float = 30.0,
     ) -> None:
         self._calls = Calls(user_id, agent_id, workspace_id)
+        self._timeout = timeout
         self._http = httpx.AsyncClient(base_url=url, headers={"Authorization": f"Bearer {key}"}, timeout=timeout)
 
     async def __aenter__(self) -> AsyncMemoryGateway:
@@ -143,6 +146,32 @@ class AsyncMemoryGateway:
     async def reject(self, review_id: str, reason: str | None = None, etag: str | None = None) -> Decision:
         """See `MemoryGateway.reject`."""
         return await self._send(self._calls.decide(review_id, "reject", etag, reason=reason))
+
+    async def events(
+        self, *, kinds: Sequence[str] = (), last_event_id: int | None = None
+    ) -> AsyncGenerator[Happened, None]:
+        """See `MemoryGateway.events`."""
+        listening = Listening(kinds, last_event_id)
+        while True:
+            answer: httpx.Response | None = None
+            try:
+                async with self._http.stream("GET", "/v1/events", **listening.request(self._timeout)) as answer:
+                    if answer.status_code != 200:
+                        await answer.aread()
+                        if not worth_retrying(answer):
+                            result(answer)
+                    else:
+                        async for line in answer.aiter_lines():
+                            happened = listening.heard(line)
+                            if happened is not None:
+                                yield happened
+            except httpx.TransportError:
+                if not listening.failed():
+                    raise
+            else:
+                if not listening.failed():
+                    result(answer)
+            await asyncio.sleep(pause(listening.failures - 1, answer))
 
     async def _send(self, call: Call) -> Any:
         for attempt in range(TRIES):

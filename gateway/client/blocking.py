@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import Any
 
@@ -14,6 +14,7 @@ from .answers import (
     Context,
     Decision,
     ForgetAnswer,
+    Happened,
     Judgement,
     Memory,
     ReviewDetail,
@@ -21,7 +22,8 @@ from .answers import (
     SearchAnswer,
     WriteAnswer,
 )
-from .calls import TRIES, Call, Calls, is_final, may_retry, pause, result
+from .calls import TRIES, Call, Calls, is_final, may_retry, pause, result, worth_retrying
+from .listening import Listening
 
 
 class MemoryGateway:
@@ -44,6 +46,7 @@ class MemoryGateway:
         timeout: float = 30.0,
     ) -> None:
         self._calls = Calls(user_id, agent_id, workspace_id)
+        self._timeout = timeout
         self._http = httpx.Client(base_url=url, headers={"Authorization": f"Bearer {key}"}, timeout=timeout)
 
     def __enter__(self) -> MemoryGateway:
@@ -152,6 +155,35 @@ class MemoryGateway:
     def reject(self, review_id: str, reason: str | None = None, etag: str | None = None) -> Decision:
         """Reject a draft: the same is not proposed again. Not for agents."""
         return self._send(self._calls.decide(review_id, "reject", etag, reason=reason))
+
+    def events(self, *, kinds: Sequence[str] = (), last_event_id: int | None = None) -> Iterator[Happened]:
+        """What happens from now on, or after the event of this number; blocks in between and goes on by itself.
+
+        Raises:
+            GatewayProblem: the key is not accepted (any longer), or may open no further stream.
+            httpx.TransportError: the gateway could not be reached for most of a minute.
+        """
+        listening = Listening(kinds, last_event_id)
+        while True:
+            answer: httpx.Response | None = None
+            try:
+                with self._http.stream("GET", "/v1/events", **listening.request(self._timeout)) as answer:
+                    if answer.status_code != 200:
+                        answer.read()
+                        if not worth_retrying(answer):
+                            result(answer)
+                    else:
+                        for line in answer.iter_lines():
+                            happened = listening.heard(line)
+                            if happened is not None:
+                                yield happened
+            except httpx.TransportError:
+                if not listening.failed():
+                    raise
+            else:
+                if not listening.failed():
+                    result(answer)
+            time.sleep(pause(listening.failures - 1, answer))
 
     def _send(self, call: Call) -> Any:
         for attempt in range(TRIES):

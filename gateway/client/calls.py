@@ -117,6 +117,11 @@ def may_retry(call: Call) -> bool:
     return call.method == "GET" or searching or bool({"Idempotency-Key", "Idempotent"} & set(call.headers))
 
 
+def worth_retrying(answer: httpx.Response) -> bool:
+    """Whether the same request may be answered otherwise in a moment."""
+    return answer.status_code in _RETRIED
+
+
 def is_final(call: Call, answer: httpx.Response, attempt: int) -> bool:
     """Whether an answer is the caller's, or the request is tried again."""
     return answer.status_code not in _RETRIED or not may_retry(call) or attempt == TRIES - 1

@@ -18,6 +18,7 @@ from gateway.ledger import (
     events,
     identities,
     journal,
+    origins,
     problems,
     registry,
     structured,
@@ -29,7 +30,8 @@ from gateway.ledger.events import Event
 from gateway.ledger.journal import Actor, Version
 from gateway.ledger.problems import ProblemRow
 from gateway.ledger.registry import FileRow, NoteRow
-from gateway.notes.note import NoteProblem
+from gateway.notes.fields import read_fields
+from gateway.notes.note import NoteProblem, ParsedNote
 from gateway.notes.text import derived_memory_id
 from gateway.vault.scan import StatKey
 
@@ -47,6 +49,7 @@ class Circumstances:
         may_return: whether a forgotten text may come back by this write (a user's explicit write; design section 8).
         entry: whom the audit names.
         review_id: the accepted draft that the change comes from.
+        weighing: only how much memories weigh changes: they stay as old as they were.
     """
 
     actor: Actor
@@ -56,6 +59,7 @@ class Circumstances:
     may_return: bool = False
     entry: AuditEntry | None = None
     review_id: str | None = None
+    weighing: bool = False
 
 
 @dataclass(slots=True)
@@ -160,9 +164,9 @@ def _put(work: _Work, action: Put) -> None:
         version=_next_version(work, action),
         file_time=seen.read.stat_key[0] // 1_000_000,
         previous=previous,
-        changed_at=work.by.at,
+        changed_at=previous.updated_at if previous and work.by.weighing else work.by.at,
     )
-    trouble = trouble or _forgotten(work, row, previous, own_id=claim_of(seen) == row.note_id)
+    trouble = trouble or _forgotten(work, row, own_id=claim_of(seen) == row.note_id)
     if trouble is not None:
         _hold(work, Hold(seen, (trouble,), previous if previous and previous.path == seen.path else None))
         return
@@ -171,6 +175,7 @@ def _put(work: _Work, action: Put) -> None:
     row = needs_indexing(previous, row)
     work.rows[row.note_id] = row
     work.files.append(_file_row(seen, row.note_id))
+    _declare_origins(work, row, previous, seen.parsed)
     malformed = resident.take_in(work.tx, row, previous, seen.place, seen.parsed)
     _judge(work, seen, (*action.problems, *field_problems, *malformed))
     if previous is not None and previous.path != row.path:
@@ -183,6 +188,16 @@ def _put(work: _Work, action: Put) -> None:
         _version(work, row, op, previous.path if op == "move" and previous else None, seen.read.data)
         dirty.mark(work.tx, dirty.NOTE, row.note_id, row.namespace)
         _audit(work, {"new": "create", "edited": "update", "moved": "move"}[action.kind], row)
+
+
+def _declare_origins(work: _Work, row: NoteRow, previous: NoteRow | None, parsed: ParsedNote) -> None:
+    """What the note itself names as its origin becomes lineage; nearly all notes name nothing."""
+    if previous is not None and previous.etag == row.etag:
+        return
+    fields, _ = read_fields(parsed)
+    named = {origins.SUPERSEDES: fields.supersedes, origins.DERIVED_FROM: fields.derived_from}
+    if previous is not None or any(named.values()):
+        origins.declare(work.tx, row.note_id, named, known=previous is not None)
 
 
 def _hold(work: _Work, action: Hold) -> None:
@@ -272,30 +287,29 @@ def _version(work: _Work, row: NoteRow, op: str, old_path: str | None, body: byt
         journal.postpone_person(work.tx, row.note_id, work.by.commit_after)
 
 
-def _forgotten(work: _Work, row: NoteRow, previous: NoteRow | None, *, own_id: bool) -> NoteProblem | None:
+def _forgotten(work: _Work, row: NoteRow, *, own_id: bool) -> NoteProblem | None:
     """Whether a tombstone keeps this text from being recalled; an explicit write by a user lifts it.
 
     Args:
         own_id: the note carries its id; one that only its path gave it says nothing of where the text comes from.
     """
-    if not work.any_tombstone or (previous is not None and previous.content_hash == row.content_hash):
+    if not work.any_tombstone:
         return None
-    provenance = (f"id:{row.note_id}",)
     if work.by.may_return:
         released = tombstones.release(
-            work.tx, row.namespace, content_hash=row.content_hash, provenance=provenance, by=work.by.actor.label
+            work.tx, row.namespace, content_hash=row.content_hash, memory_id=row.note_id, by=work.by.actor.label
         )
         if released:
             _audit(work, "release_tombstone", row)
         return None
-    known_by = provenance if own_id else ()
-    if not tombstones.buried(work.tx, row.namespace, content_hash=row.content_hash, provenance=known_by):
+    known_as = row.note_id if own_id else None
+    if not tombstones.buried(work.tx, row.namespace, content_hash=row.content_hash, memory_id=known_as):
         return None
     return NoteProblem(
         "forgotten",
         "This text was forgotten on request; the file was left alone and is not recalled.",
         None,
-        "Delete the file; or write the memory again yourself, through the API, to have it back.",
+        "Delete the file; or have it back: `memory-gateway forget --undo FILE`, or POST /v1/problems/restore.",
     )
 
 

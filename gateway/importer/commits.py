@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 
 from gateway import log
 from gateway.clock import now_ms
@@ -60,6 +61,12 @@ class Committer:
                 self.trouble = None
                 total += len(batch)
         return total
+
+    @contextmanager
+    def paused(self) -> Generator[None]:
+        """Let nothing be committed for a while."""
+        with self._lock:
+            yield
 
     def _due(self, *, everything: bool) -> list[Version]:
         limit = self._settings.git.batch_notes

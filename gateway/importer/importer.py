@@ -15,7 +15,7 @@ from gateway.importer.apply import PERSON, Applied, Circumstances, apply, known_
 from gateway.importer.places import Places
 from gateway.importer.plan import Action, Known, Observation, Vanish, claim_of, plan
 from gateway.importer.screening import all_judged, held_under_other_rules, screened
-from gateway.ledger import Ledger, problems, registry
+from gateway.ledger import Ledger, fences, problems, registry
 from gateway.ledger.journal import Actor
 from gateway.ledger.problems import ProblemRow
 from gateway.ledger.registry import NoteRow
@@ -72,9 +72,12 @@ class Importer:
         self.on_change: Callable[[ImportReport], None] = lambda _report: None
         # Review drafts are not for this pipeline: whoever decides them is told. Returns whether problems changed.
         self.on_drafts: Callable[[Sequence[str], bool], bool] = lambda _paths, _settled: False
+        # Scopes that are being cleared take nothing in until that is done.
+        self.closed = fences.Fences()
         # Tells in whose name changes found in the vault were made, where it was not simply the person.
         self.attribute: Attribute = lambda _tx, actions, by: [(actions, by)]
         with ledger.read() as tx:
+            self.closed = fences.active(tx)
             for row in registry.all_files(tx):
                 self.seen[row.path] = row.stat_key
                 if row.missing_since is not None:
@@ -276,6 +279,9 @@ class Importer:
         self.later.pop(path, None)
         place = self.places.place_of(path)
         if place is None and path not in self.seen:
+            return None
+        if place is not None and self.closed.covers(str(place.namespace)):
+            self.later[path] = now_ms() + 1_000
             return None
         try:
             seen = self.observe(path)

@@ -42,7 +42,7 @@ class IndexFeed:
         self.embedder = embedder
         self._ledger = ledger
         self._files = files
-        self._embed_batch = batch
+        self.embed_batch = batch
         self._policy = OptimisePolicy(
             max_unindexed_rows=settings.max_unindexed_rows,
             max_fragments=settings.max_fragments,
@@ -93,7 +93,7 @@ class IndexFeed:
             return 0
         total = 0
         while keep_going():
-            report = self.index.fill_vectors(self.embedder, limit=_VECTORS_A_ROUND, batch=self._embed_batch)
+            report = self.index.fill_vectors(self.embedder, limit=_VECTORS_A_ROUND, batch=self.embed_batch)
             if report.completed:
                 with self._ledger.write() as tx:
                     registry.mark_vectors(tx, report.completed)
@@ -111,6 +111,10 @@ class IndexFeed:
     def needs_optimise(self) -> bool:
         """Whether the policy asks for it now."""
         return self.index.needs_optimise(self._policy)
+
+    def needs_cleaning(self) -> bool:
+        """Whether old versions take up room."""
+        return self.index.needs_cleaning(self._policy)
 
     def _feed_batch(self) -> int:
         now = time.monotonic()

@@ -10,7 +10,7 @@ from gateway.errors import Invalid
 from gateway.importer.places import Place
 from gateway.importer.rows import HELD
 from gateway.ledger.registry import FileRow, NoteRow
-from gateway.notes.note import NoteProblem, ParsedNote
+from gateway.notes.note import NoteProblem, ParsedNote, parse
 from gateway.notes.paths import check_id
 from gateway.notes.text import derived_memory_id, is_memory_id, new_memory_id
 from gateway.vault.files import FileRead
@@ -143,6 +143,11 @@ def claim_of(seen: Observation) -> str | None:
         return check_id(str(claimed).strip(), "id")
     except Invalid:
         return None
+
+
+def claim_of_text(data: bytes) -> str | None:
+    """The id that the bytes of a note carry."""
+    return claim_of(Observation("", None, parse(data)))
 
 
 def _decide(seen: Observation, batch: _Batch) -> Action | None:

@@ -17,7 +17,7 @@ from gateway.errors import AlreadyExists, ChangedElsewhere, GatewayError, Tombst
 from gateway.importer.apply import Circumstances
 from gateway.importer.importer import Importer
 from gateway.importer.plan import Observation
-from gateway.ledger import Transaction, idempotency, journal, tombstones
+from gateway.ledger import Transaction, clearing, erasure, fences, idempotency, journal, reviews
 from gateway.ledger.audit import AuditEntry
 from gateway.ledger.idempotency import Claim
 from gateway.ledger.journal import Actor, Intent
@@ -46,6 +46,10 @@ class Order:
         may_return: a user's explicit write, which lifts tombstones.
         moved_from: where the note of a `move` stands now.
         review_id: the accepted draft that this write carries out.
+        job_id: the clear job that a `delete` is part of.
+        alone: a `delete` of this memory only, not of its text: others of its namespace may say the same.
+        edges: lineage that comes with the change: (child, parent, relation).
+        weighing: only how much the memory weighs changes; it counts as old as before.
     """
 
     op: str
@@ -60,13 +64,23 @@ class Order:
     answer: Callable[[NoteRow], tuple[int, dict[str, Any]]] | None = None
     moved_from: str | None = None
     review_id: str | None = None
+    job_id: str | None = None
+    alone: bool = False
+    edges: tuple[tuple[str, str, str], ...] = ()
+    weighing: bool = False
 
     def intent(self, intent_id: str) -> Intent:
         """The journal's form of the order."""
         new = None if self.data is None else etag_of(self.data)
         request = {"entry": asdict(self.entry), "may_return": self.may_return, "review_id": self.review_id}
+        if self.op == "delete":
+            request |= {"job_id": self.job_id, "alone": self.alone}
         if self.moved_from is not None:
             request["from"] = self.moved_from
+        if self.edges:
+            request["edges"] = [list(edge) for edge in self.edges]
+        if self.weighing:
+            request["weighing"] = True
         return Intent(intent_id, self.op, self.note_id, self.path, self.base_etag, new, self.data, self.actor, request)
 
 
@@ -130,6 +144,10 @@ class WriteRoad:
         return [outcomes[number] for number in range(len(orders))]
 
     def _begin(self, tx: Transaction, order: Order) -> Intent:
+        place_ = self._importer.places.place_of(order.path)
+        closed = place_ is not None and order.op != "delete" and fences.active(tx).covers(str(place_.namespace))
+        if place_ is not None and closed:
+            raise fences.being_cleared(str(place_.namespace))
         intent = order.intent(f"int_{uuid.uuid4().hex}")
         if order.claim is not None:
             idempotency.reserve(tx, order.claim, intent.id)
@@ -162,10 +180,11 @@ class WriteRoad:
         placed: dict[int, Observation],
         outcomes: dict[int, Outcome],
     ) -> None:
-        groups: dict[tuple[Actor, bool, AuditEntry, str | None], list[int]] = {}
+        groups: dict[tuple[Actor, bool, AuditEntry, str | None, bool], list[int]] = {}
         for number in placed:
             order = orders[number]
-            groups.setdefault((order.actor, order.may_return, order.entry, order.review_id), []).append(number)
+            alike = (order.actor, order.may_return, order.entry, order.review_id, order.weighing)
+            groups.setdefault(alike, []).append(number)
         for numbers in groups.values():
             group = [(intents[number], placed[number]) for number in numbers]
             rows = settle(self._importer, group, {intents[number].id: orders[number] for number in numbers})
@@ -283,6 +302,7 @@ def settle(
         may_return=bool(request.get("may_return")),
         entry=entry,
         review_id=request.get("review_id"),
+        weighing=bool(request.get("weighing")),
     )
     rows: dict[str, NoteRow] = {}
 
@@ -290,9 +310,13 @@ def settle(
         for intent, _ in group:
             row = (before if intent.op == "delete" else after).get(intent.path)
             if intent.op == "delete" and row is not None:
-                _bury(tx, row)
+                if (job_id := request.get("job_id")) is not None:
+                    clearing.erase(tx, [row], job_id)
+                else:
+                    erasure.erase(tx, row, _said(importer, intent), alone=bool(request.get("alone")))
             if row is not None:
                 rows[intent.id] = row
+                reviews.add_edges(tx, _edges(intent))
             _answer(tx, intent, row, (orders or {}).get(intent.id))
         journal.settle(tx, [intent.id for intent, _ in group])
 
@@ -301,6 +325,11 @@ def settle(
     gone = [Observation(path, None, None, importer.places.place_of(path)) for path in left]
     importer.record([*(seen for _, seen in group), *gone], by, deletions, finish)
     return rows
+
+
+def _edges(intent: Intent) -> list[tuple[str, str, str]]:
+    given: list[list[str]] = (intent.request or {}).get("edges", [])
+    return [(child, parent, relation) for child, parent, relation in given]
 
 
 def _answer(tx: Transaction, intent: Intent, row: NoteRow | None, order: Order | None) -> None:
@@ -321,8 +350,10 @@ def minimal_answer(op: str, row: NoteRow) -> dict[str, Any]:
     return {"id": row.note_id, "namespace": row.namespace, "version": row.version, "etag": row.etag}
 
 
-def _bury(tx: Transaction, row: NoteRow) -> None:
-    tombstones.bury(tx, row.namespace, content_hash=row.content_hash, provenance=[f"id:{row.note_id}"])
+def _said(importer: Importer, intent: Intent) -> str:
+    """What a deleted note said: its bytes stay beside the vault for a moment."""
+    spare = importer.files.spare(intent.id)
+    return parse(spare, max_bytes=importer.files.max_bytes).body if spare is not None else ""
 
 
 def _not_accepted(order: Order) -> GatewayError:

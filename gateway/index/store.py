@@ -22,10 +22,11 @@ from gateway.index.schema import (
     chunks_schema,
     note_rows,
     table_name,
+    table_name_of,
 )
 from gateway.index.scope import one_of
 from gateway.index.table import Database, Table
-from gateway.index.vectors import VectorCache
+from gateway.index.vectors import PREFIX, VectorCache
 
 WRITE_BATCH_NOTES = 2_000
 _DELETE_BATCH = 500
@@ -123,6 +124,17 @@ class Index:
                 return cls(database, table, identity, generation, created=False)
         return cls(database, database.create_chunks(name, schema), identity, generation, created=True)
 
+    @classmethod
+    def existing(cls, uri: str, identity: EmbeddingIdentity | None, *, generation: int) -> Index | None:
+        """The index of a model if it is there, in this format, and holds something; nothing is created."""
+        database = Database(uri)
+        name = table_name(identity, generation)
+        if name not in database.names():
+            return None
+        table = database.open(name)
+        same = table.schema.equals(chunks_schema(identity.dimension if identity else None))
+        return cls(database, table, identity, generation, created=False) if same and table.count() else None
+
     @staticmethod
     def generations(uri: str, identity: EmbeddingIdentity | None) -> list[int]:
         """The generations of a model's index in this format, oldest first."""
@@ -134,6 +146,11 @@ class Index:
     def drop_generation(uri: str, identity: EmbeddingIdentity | None, generation: int) -> None:
         """Remove one generation without opening it; its vectors stay in the cache."""
         Database(uri).drop(table_name(identity, generation))
+
+    @staticmethod
+    def drop_table(uri: str, slug: str, generation: int) -> None:
+        """The same, where only the model's slug is known (`none` for keywords only)."""
+        Database(uri).drop(table_name_of(slug, generation))
 
     def drop_others(self) -> list[str]:
         """Remove every other chunks table: old generations, formats and models. Cached vectors stay."""
@@ -197,6 +214,39 @@ class Index:
             or state.fragments > policy.max_fragments
             or self._writes > policy.max_writes
         )
+
+    def needs_cleaning(self, policy: OptimisePolicy) -> bool:
+        """Whether old versions lie on disk that no reader needs any more."""
+        tables = [self.table, *([self.vectors.table] if self.vectors else [])]
+        return any(table.stale_versions(policy.keep_versions_seconds) for table in tables)
+
+    def orphan_vectors(self) -> set[str]:
+        """Hashes of texts that have a vector in the cache, but stand in no note."""
+        if self.vectors is None:
+            return set()
+        used = {text_hash for (text_hash,) in self._values("text_hash")}
+        return self.vectors.hashes() - used
+
+    def drop_vectors(self, hashes: Sequence[str]) -> int:
+        """Remove cached vectors, except of texts that stand in a note by now. Returns how many are gone."""
+        if self.vectors is None or not hashes:
+            return 0
+        with self.lock:
+            back = {text_hash for (text_hash,) in self._values("text_hash", where=one_of("text_hash", hashes))}
+            gone = [text_hash for text_hash in hashes if text_hash not in back]
+            self.vectors.remove(gone)
+            self._writes += 1
+        return len(gone)
+
+    def other_caches(self) -> list[str]:
+        """Names of vector caches of other embedding identities."""
+        own = self.vectors.name if self.vectors else None
+        return sorted(name for name in self._database.names() if name.startswith(PREFIX) and name != own)
+
+    def drop_cache(self, name: str) -> None:
+        """Remove the vector cache of another identity."""
+        if name in self.other_caches():
+            self._database.drop(name)
 
     def optimise(self, policy: OptimisePolicy | None = None, *, force: bool = False) -> OptimiseReport:
         """Tidy chunks and vector cache where a limit is exceeded or when forced; waits for writes, and they for it."""
@@ -276,6 +326,21 @@ def etags_in(table: Table) -> dict[str, str]:
         torn = writes.setdefault(note_id, write_id) != write_id
         etags[note_id] = TORN_ETAG if torn else etags.get(note_id, etag)
     return etags
+
+
+def states_in(table: Table) -> dict[str, tuple[str, int, bool]]:
+    """Of every note in a chunks table: etag, `updated_at` of the row it was made from, and whether all its vectors are
+    there; notes whose rows come from two writes are left out."""
+    found: dict[str, tuple[str, int, bool]] = {}
+    writes: dict[str, str] = {}
+    torn: set[str] = set()
+    columns = ("note_id", "etag", "write_id", "updated_at", "has_vector")
+    for note_id, etag, write_id, at, whole in _values_in(table, *columns):
+        if writes.setdefault(note_id, write_id) != write_id:
+            torn.add(note_id)
+        before = found.get(note_id)
+        found[note_id] = (etag, int(at), bool(whole) and (before is None or before[2]))
+    return {note_id: state for note_id, state in found.items() if note_id not in torn}
 
 
 def _values_in(table: Table, *columns: str, where: str | None = None) -> Iterator[tuple[str, ...]]:

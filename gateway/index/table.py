@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -122,6 +123,13 @@ class Table:
         indexed = self._table.index_stats(_TOKENS_INDEX)
         unindexed = int(indexed.num_unindexed_rows) if indexed is not None else 0
         return TableState(int(stats["num_rows"]), unindexed, int(stats["fragment_stats"]["num_fragments"]))
+
+    def stale_versions(self, keep_seconds: float) -> int:
+        """How many versions older than that many seconds are still on disk, the present one left out."""
+        with _translated():
+            versions: list[dict[str, Any]] = self._table.list_versions()
+        oldest = time.time() - keep_seconds
+        return sum(version["timestamp"].timestamp() < oldest for version in versions[:-1])
 
     def _read(self, query: Callable[[], Any]) -> list[Row]:
         """Run a query, once more where the version it began with was tidied away under it."""

@@ -12,6 +12,7 @@ from gateway.index.schema import arrow_vectors, vectors_schema
 from gateway.index.scope import one_of
 from gateway.index.table import Database, Table
 
+PREFIX = "vectors_"
 _LOOKUP_BATCH = 500
 _KEY = "text_hash"
 
@@ -21,7 +22,8 @@ class VectorCache:
 
     def __init__(self, database: Database, identity: EmbeddingIdentity) -> None:
         self._dimension = identity.dimension
-        self._table = _opened(database, f"vectors_{identity.slug}", identity.dimension)
+        self.name = f"{PREFIX}{identity.slug}"
+        self._table = _opened(database, self.name, identity.dimension)
         self._hashes: set[str] | None = None
 
     @property
@@ -48,6 +50,16 @@ class VectorCache:
             return
         self._table.add(arrow_vectors(list(new), list(new.values()), self._dimension))
         known.update(new)
+
+    def hashes(self) -> set[str]:
+        """The hashes of all texts that have a vector here."""
+        return set(self._known())
+
+    def remove(self, hashes: Sequence[str]) -> None:
+        """Remove vectors."""
+        for start in range(0, len(hashes), _LOOKUP_BATCH):
+            self._table.delete(one_of(_KEY, hashes[start : start + _LOOKUP_BATCH]))
+        self._known().difference_update(hashes)
 
     def _known(self) -> set[str]:
         if self._hashes is None:

@@ -117,13 +117,17 @@ def verify(tx: Transaction) -> int | None:
             last = row[0]
 
 
-def trim(tx: Transaction, older_than: int) -> int:
-    """Remove entries from before a time (ms); the chain goes on from the last one removed. Returns how many."""
-    row = tx.execute(
-        sa.select(audit.c.seq, audit.c.hash).where(audit.c.at < older_than).order_by(audit.c.seq.desc()).limit(1)
-    ).first()
-    if row is None:
+def trim(tx: Transaction, older_than: int, *, most: int | None = None) -> int:
+    """Remove entries from before a time (ms), the oldest `most` of them; the chain goes on from the last one removed.
+    Returns how many."""
+    old = sa.select(audit.c.seq, audit.c.hash).where(audit.c.at < older_than)
+    if most is None:
+        rows = tx.execute(old.order_by(audit.c.seq.desc()).limit(1)).all()
+    else:
+        rows = tx.execute(old.order_by(audit.c.seq).limit(most)).all()
+    if not rows:
         return 0
+    row = rows[-1]
     if row[1] is not None:
         meta.put(tx, _ANCHOR, row[1])
     return tx.execute(sa.delete(audit).where(audit.c.seq <= row[0])).rowcount

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,8 @@ class Ledger:
         self.url = make_url(url)
         self._write_lock = threading.RLock()
         self._engine = _engine(self.url, read_only=read_only)
+        # Told after each commit; must be quick and not write.
+        self.on_commit: Callable[[], None] = lambda: None
 
     @classmethod
     def open(cls, url: str) -> Ledger:
@@ -54,6 +56,7 @@ class Ledger:
         """One transaction, committed durably at the end or rolled back whole. Never nested in another thread's."""
         with self._write_lock, self._engine.begin() as connection:
             yield connection
+        self.on_commit()
 
     @contextmanager
     def read(self) -> Generator[Transaction]:
@@ -70,6 +73,45 @@ class Ledger:
     def file(self) -> Path | None:
         """The database file, where there is one."""
         return Path(self.url.database) if self.is_sqlite and self.url.database else None
+
+    def compact(self) -> None:
+        """Give back what was deleted: on SQLite, free pages and the write-ahead log still hold old rows until then."""
+        if not self.is_sqlite:
+            return  # PostgreSQL's own vacuum sees to it
+        with self._write_lock, self._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            raw: Any = connection.connection.driver_connection
+            raw.execute("VACUUM")
+            raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def tidy(self, pages: int) -> int:
+        """On SQLite: fresh statistics for its planner, the write-ahead log folded in, and at most so many free pages
+        given back to the disk. Waits for nobody. Returns how many pages were given back."""
+        if not self.is_sqlite:
+            return 0
+        with self._write_lock, self._engine.connect() as connection:
+            driver: Any = connection.connection.driver_connection
+            driver.execute("PRAGMA busy_timeout=50")  # a reader may hold the log: the next round folds it in
+            try:
+                driver.execute("PRAGMA optimize")
+                before = driver.execute("PRAGMA freelist_count").fetchone()[0]
+                driver.execute(f"PRAGMA incremental_vacuum({int(pages)})").fetchall()
+                freed = before - driver.execute("PRAGMA freelist_count").fetchone()[0]
+                driver.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            finally:
+                driver.execute(f"PRAGMA busy_timeout={BUSY_MS}")
+        return max(0, freed)
+
+    def waste(self) -> tuple[int, int]:
+        """On SQLite: free pages that can be given back, and the bytes of the write-ahead log."""
+        file = self.file
+        if file is None:
+            return 0, 0
+        with self._engine.connect() as connection:
+            driver: Any = connection.connection.driver_connection
+            incremental = driver.execute("PRAGMA auto_vacuum").fetchone()[0] == 2
+            free = driver.execute("PRAGMA freelist_count").fetchone()[0] if incremental else 0
+        log = file.with_name(file.name + "-wal")
+        return free, log.stat().st_size if log.exists() else 0
 
     def copy_to(self, target: Path) -> None:
         """A consistent copy while others write, by SQLite's online backup.
@@ -131,6 +173,8 @@ def _engine(url: sa.URL, *, read_only: bool) -> sa.Engine:
         for pragma in ("foreign_keys=ON", f"busy_timeout={BUSY_MS}", "temp_store=MEMORY"):
             connection.execute(f"PRAGMA {pragma}")
         if not read_only:
+            if connection.execute("PRAGMA page_count").fetchone()[0] == 0:
+                connection.execute("PRAGMA auto_vacuum=INCREMENTAL")  # heeded by a new database only
             connection.execute("PRAGMA journal_mode=WAL")
             connection.execute("PRAGMA synchronous=FULL")
 

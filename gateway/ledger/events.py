@@ -78,6 +78,13 @@ def oldest(tx: Transaction) -> int | None:
     return tx.scalar(sa.select(sa.func.min(events.c.seq)))
 
 
-def trim(tx: Transaction, older_than: int) -> int:
-    """Remove events from before a time (ms). Returns how many."""
-    return tx.execute(sa.delete(events).where(events.c.at < older_than)).rowcount
+def trim(tx: Transaction, older_than: int, *, most: int = 100_000) -> int:
+    """Remove events from before a time (ms), at most so many at once. Returns how many.
+
+    The newest one stays: it tells what has been missed.
+    """
+    where = sa.and_(events.c.at < older_than, events.c.seq < newest(tx))
+    last = tx.scalar(
+        sa.select(sa.func.max(sa.select(events.c.seq).where(where).order_by(events.c.seq).limit(most).subquery().c.seq))
+    )
+    return tx.execute(sa.delete(events).where(where, events.c.seq <= last)).rowcount if last is not None else 0

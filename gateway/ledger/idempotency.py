@@ -74,9 +74,11 @@ def abandon(tx: Transaction, intent_id: str) -> None:
     tx.execute(sa.delete(idempotency).where(idempotency.c.intent_id == intent_id, idempotency.c.status.is_(None)))
 
 
-def expire(tx: Transaction, older_than: int) -> int:
-    """Forget answers from before a time (ms since 1970 UTC). Returns how many."""
-    return tx.execute(sa.delete(idempotency).where(idempotency.c.created_at < older_than)).rowcount
+def expire(tx: Transaction, older_than: int, *, most: int = 100_000) -> int:
+    """Forget answers from before a time (ms since 1970 UTC), at most so many at once. Returns how many."""
+    key = sa.tuple_(idempotency.c.principal_id, idempotency.c.key)
+    old = sa.select(idempotency.c.principal_id, idempotency.c.key).where(idempotency.c.created_at < older_than)
+    return tx.execute(sa.delete(idempotency).where(key.in_(old.limit(most)))).rowcount
 
 
 def _same(claim: Claim) -> tuple[sa.ColumnElement[bool], sa.ColumnElement[bool]]:

@@ -10,7 +10,9 @@ from typing import Any
 import sqlalchemy as sa
 
 from gateway.clock import now_ms
+from gateway.ledger import events
 from gateway.ledger.database import Transaction
+from gateway.ledger.events import Event
 from gateway.ledger.schema_upkeep import jobs
 
 WAITING, RUNNING, DONE, FAILED = "waiting", "running", "done", "failed"
@@ -71,11 +73,15 @@ def new(
 def add(tx: Transaction, job: Job) -> None:
     """Write a new job."""
     tx.execute(sa.insert(jobs).values(**asdict(job)))
+    events.write(tx, _event(job, job.status))
 
 
 def change(tx: Transaction, job_id: str, **values: Any) -> None:
     """Set columns of a job."""
     tx.execute(sa.update(jobs).where(jobs.c.id == job_id).values(updated_at=now_ms(), **values))
+    changed = job(tx, job_id)
+    if changed is not None:
+        events.write(tx, _event(changed, changed.status if "status" in values else "progress"))
 
 
 def finish(tx: Transaction, job_id: str, *, error: str | None = None) -> None:
@@ -114,6 +120,12 @@ def page(
     return [Job(*row) for row in tx.execute(query)]
 
 
-def trim(tx: Transaction, older_than: int) -> int:
-    """Remove jobs that ended before a time (ms). Returns how many."""
-    return tx.execute(sa.delete(jobs).where(jobs.c.finished_at < older_than)).rowcount
+def _event(job: Job, change: str) -> Event:
+    data = {"job": job.kind, "phase": job.phase, "done": job.done, "total": job.total}
+    return Event(events.JOB, change, job.id, user_id=job.user_id, data=data)
+
+
+def trim(tx: Transaction, older_than: int, *, most: int = 100_000) -> int:
+    """Remove jobs that ended before a time (ms), at most so many at once. Returns how many."""
+    ended = sa.select(jobs.c.id).where(jobs.c.finished_at < older_than).limit(most)
+    return tx.execute(sa.delete(jobs).where(jobs.c.id.in_(ended))).rowcount

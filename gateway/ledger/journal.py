@@ -199,6 +199,11 @@ def history(tx: Transaction, note_id: str) -> list[Version]:
     return [Version(*row) for row in tx.execute(query)]
 
 
+def notes_at(tx: Transaction, path: str) -> set[str]:
+    """The memories and drafts that ever stood at a path."""
+    return set(tx.scalars(sa.select(versions.c.note_id).where(versions.c.path == path).distinct()))
+
+
 def version_with_etag(tx: Transaction, note_id: str, etag: str) -> Version | None:
     """The newest version of a note that had this hash."""
     query = (

@@ -9,6 +9,10 @@ from gateway.ledger.schema import meta
 
 INDEX_IDENTITY = "index.identity"
 INDEX_GENERATION = "index.generation"
+# The model of the index, as JSON; the identity above is only its slug.
+INDEX_MODEL = "index.model"
+# The index that a change of model fills: its slug and generation.
+INDEX_MIGRATION = "index.migration"
 VAULT_ROOT = "vault.root"
 NOTE_RULES = "notes.rules"
 REVIEW_HEAD = "review.head"

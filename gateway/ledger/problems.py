@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import sqlalchemy as sa
 
 from gateway.clock import now_ms
+from gateway.ledger import events
 from gateway.ledger.database import Transaction
+from gateway.ledger.events import Event
 from gateway.ledger.schema import problems
 
 
@@ -42,7 +45,22 @@ def replace_problems(tx: Transaction, paths: Collection[str], found: Sequence[Pr
         tx.execute(sa.delete(problems).where(problems.c.path == path))
     if after:
         tx.execute(sa.insert(problems), [_values(row) for row in after])
+    stand = {_identity(row) for row in after}
+    events.write(
+        tx,
+        *(_event(row, "cleared") for row in before if _identity(row) not in stand),
+        *(_event(row, "appeared") for row in after if _identity(row) not in known),
+    )
     return True
+
+
+def problem_id(path: str) -> str:
+    """What events call a file in problem: its path is a title, and a title is content."""
+    return "prb_" + hashlib.sha256(path.encode("utf-8", "surrogateescape")).hexdigest()[:24]
+
+
+def _event(row: ProblemRow, change: str) -> Event:
+    return Event(events.PROBLEM, change, problem_id(row.path), row.namespace, data={"problem": row.kind})
 
 
 def listed(tx: Transaction) -> list[ProblemRow]:

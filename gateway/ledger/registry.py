@@ -14,6 +14,8 @@ from gateway.ledger.schema import files, index_removals, notes
 
 # A form that every user has and nobody has filled in: no memory yet.
 BLANK = "blank"
+# Being cleared: for nobody to read, and soon gone.
+CLEARING = "clearing"
 # SQLite allows 32,766 variables a statement; PostgreSQL fewer surprises with less.
 _IN_LIMIT = 5_000
 
@@ -118,6 +120,32 @@ def active_in(tx: Transaction, namespace: str) -> list[NoteRow]:
     """All active memories of one namespace."""
     where = (notes.c.namespace == namespace, notes.c.status == "active")
     return [NoteRow(*row) for row in tx.execute(sa.select(*_NOTE_COLUMNS).where(*where))]
+
+
+def begin_clearing(tx: Transaction, start: str, kept: Collection[str]) -> int:
+    """Hide all memories of namespaces that begin like this, except in those kept; blank forms say nothing and stay.
+
+    Returns:
+        How many were not hidden before.
+    """
+    where = sa.and_(notes.c.namespace.startswith(start, autoescape=True), notes.c.namespace.not_in(list(kept)))
+    shown = notes.c.status.not_in([BLANK, CLEARING])
+    return tx.execute(sa.update(notes).where(where, shown).values(status=CLEARING)).rowcount
+
+
+def clearing(tx: Transaction, start: str, limit: int) -> list[NoteRow]:
+    """Memories that are being cleared below a namespace, by id."""
+    where = sa.and_(notes.c.namespace.startswith(start, autoescape=True), notes.c.status == CLEARING)
+    return [
+        NoteRow(*row)
+        for row in tx.execute(sa.select(*_NOTE_COLUMNS).where(where).order_by(notes.c.note_id).limit(limit))
+    ]
+
+
+def others_saying(tx: Transaction, namespace: str, content_hash: str) -> list[NoteRow]:
+    """All memories of a namespace with this normalised text, whatever their state."""
+    query = sa.select(*_NOTE_COLUMNS).where(notes.c.content_hash == content_hash, notes.c.namespace == namespace)
+    return [NoteRow(*row) for row in tx.execute(query)]
 
 
 def most_important(tx: Transaction, namespace: str, *, least: float, limit: int, at: int) -> list[NoteRow]:
@@ -300,6 +328,12 @@ def note_states(tx: Transaction) -> Iterator[tuple[str, str, str, str]]:
         yield (row[0], row[1], row[2], row[3])
 
 
+def note_revisions(tx: Transaction) -> Iterator[tuple[str, str, int, str]]:
+    """(note id, etag, `updated_at`, status) of all notes: what an index row is made from."""
+    for row in tx.execute(sa.select(notes.c.note_id, notes.c.etag, notes.c.updated_at, notes.c.status)):
+        yield row[0], row[1], row[2], row[3]
+
+
 def counts_by_namespace(tx: Transaction) -> dict[str, dict[str, int]]:
     """Per namespace: memories, those found by keywords, those with all vectors, those held. Blank forms are none."""
     current = notes.c.fts_etag == notes.c.etag
@@ -341,6 +375,7 @@ def _conditions(wanted: NoteFilter) -> list[sa.ColumnElement[bool]]:
             where.append(notes.c[name] == value)
     if wanted.status is None:
         where.append(notes.c.status != BLANK)
+    where.append(notes.c.status != CLEARING)
     if wanted.reader is not None:  # a note may be narrower than its namespace
         user_id, agent_id = wanted.reader
         same_agent = notes.c.agent_id.is_(None) if agent_id is None else notes.c.agent_id == agent_id

@@ -9,10 +9,14 @@ from typing import Any
 import sqlalchemy as sa
 
 from gateway.clock import now_ms
+from gateway.ledger import events
 from gateway.ledger.database import Transaction, upsert
+from gateway.ledger.events import Event
 from gateway.ledger.schema import decisions, lineage, reviews
 
 PENDING, ACCEPTED, REJECTED, WITHDRAWN = "pending", "accepted", "rejected", "withdrawn"
+# What it said was forgotten: shown to nobody, and its file goes.
+FORGOTTEN = "forgotten"
 STATUSES = (PENDING, ACCEPTED, REJECTED, WITHDRAWN)
 
 
@@ -99,14 +103,23 @@ _AT_ONCE = 5_000
 
 
 def save(tx: Transaction, review: Review) -> None:
-    """Add a review, or bring its row up to date."""
+    """Add a review, or bring its row up to date; a new status is an event."""
+    before = tx.scalar(sa.select(reviews.c.status).where(reviews.c.id == review.id))
     upsert(tx, reviews, [asdict(review)], keys=["id"])
+    if before != review.status:
+        events.write(tx, _event(review))
 
 
 def review(tx: Transaction, review_id: str) -> Review | None:
     """The review of this id."""
     row = tx.execute(sa.select(*_COLUMNS).where(reviews.c.id == review_id)).first()
     return Review(*row) if row else None
+
+
+def shown(tx: Transaction, review_id: str) -> Review | None:
+    """The review of this id, unless what it says was forgotten."""
+    found = review(tx, review_id)
+    return found if found is not None and found.status != FORGOTTEN else None
 
 
 def by_id(tx: Transaction, review_ids: Collection[str]) -> dict[str, Review]:
@@ -244,8 +257,14 @@ def edges_of(tx: Transaction, identifier: str) -> list[Edge]:
     return [Edge(*row) for row in tx.execute(sa.select(*_EDGE).where(where).order_by(lineage.c.id))]
 
 
+def _event(review: Review) -> Event:
+    change = "waiting" if review.status == PENDING else review.status
+    data = {"memory_id": review.memory_id, "agent_id": review.agent_id}
+    return Event(events.DRAFT, change, review.id, review.namespace, user_id=review.user_id, data=data)
+
+
 def _conditions(wanted: ReviewFilter) -> list[sa.ColumnElement[bool]]:
-    where: list[sa.ColumnElement[bool]] = []
+    where: list[sa.ColumnElement[bool]] = [reviews.c.status != FORGOTTEN]
     for name in ("status", "proposal", "namespace", "target_id", "proposed_by", "agent_id", "user_id"):
         value = getattr(wanted, name)
         if value is not None:

@@ -59,6 +59,36 @@ events = Table(
     sqlite_autoincrement=True,
 )
 
+erasures = Table(
+    "erasures",
+    metadata,
+    Column("note_id", String(64), primary_key=True),
+    Column("namespace", Text, nullable=False),
+    Column("visibility", String(24), nullable=False),
+    Column("deleted_at", BigInteger, nullable=False),
+    Column("purged_at", BigInteger),
+    Column("job_id", String(40)),
+)
+
+# Cached vectors of texts that no memory has any more, by the table they are in.
+orphans = Table(
+    "orphans",
+    metadata,
+    Column("place", String(160), primary_key=True),
+    Column("text_hash", String(64), primary_key=True),
+    Column("since", BigInteger, nullable=False),
+)
+
+# Which memories a turn was shown: a repeated turn counts nothing. Kept for a day.
+turns = Table(
+    "turns",
+    metadata,
+    Column("turn", String(64), primary_key=True),
+    Column("note_id", String(64), primary_key=True),
+    Column("at", BigInteger, nullable=False),
+    Index("ix_turns_at", "at"),
+)
+
 usage = Table(
     "usage",
     metadata,

@@ -160,6 +160,9 @@ def await_review(tx: Transaction, candidate_id: str) -> None:
     tx.execute(sa.update(candidates).where(candidates.c.id == candidate_id).values(status="proposed"))
 
 
-def purge_expired(tx: Transaction, at: int) -> int:
-    """Delete sessions that expired before a time (ms), with their episodes and candidates. Returns how many."""
-    return tx.execute(sa.delete(sessions).where(sessions.c.expires_at <= at)).rowcount
+def purge_expired(tx: Transaction, at: int, *, most: int = 10_000) -> int:
+    """Delete sessions that expired before a time (ms), with their episodes and candidates, at most so many at once.
+    Returns how many sessions."""
+    key = sa.tuple_(sessions.c.user_id, sessions.c.id)
+    expired = sa.select(sessions.c.user_id, sessions.c.id).where(sessions.c.expires_at <= at).limit(most)
+    return tx.execute(sa.delete(sessions).where(key.in_(expired))).rowcount

@@ -122,11 +122,19 @@ class NamespaceResult(_Result):
     namespaces: list[NamespaceEntry]
 
 
+class ErasedPlace(_Result):
+    """One place where a forgotten memory stood, and what became of it there."""
+
+    place: str
+    state: str
+
+
 class DeleteResult(_Result):
     """A forgotten memory; or a `review`: a person decides whether it is retired."""
 
     deleted: bool = False
     id: str | None = None
+    erasure: list[ErasedPlace] | None = Field(None, exclude_if=lambda value: value is None)
     review: ReviewResult | None = Field(None, exclude_if=lambda value: value is None)
 
 

@@ -31,7 +31,7 @@ from gateway.mcp.results import (
     WriteResult,
 )
 from gateway.services import feedback as judgements
-from gateway.services import memories, namespaces, profiles, search, sessions
+from gateway.services import forgetting, memories, namespaces, profiles, search, sessions
 from gateway.services.requests import (
     CommitSession,
     Feedback,
@@ -256,7 +256,7 @@ class _Tools:
         parts = self._gateway.parts
 
         def forget(who: Principal) -> Any:
-            return memories.delete(who, parts, memory_id, Precondition.of(etag, version))
+            return forgetting.forget(who, parts, memory_id, Precondition.of(etag, version))
 
         done = await self._call(ctx, forget)
         return DeleteResult.model_validate(_answer(done))

@@ -202,6 +202,14 @@ def archive_path(path: str) -> str:
     return f"{_ARCHIVE}/{path.removeprefix(_OWNER_FOLDER + '/')}"
 
 
+def restored_path(path: str) -> str | None:
+    """Return where an archived note stood; None where a path is not in the archive."""
+    if not path.startswith(f"{_ARCHIVE}/"):
+        return None
+    rest = path.removeprefix(f"{_ARCHIVE}/")
+    return rest if rest.partition("/")[0] in ("Users", "Agents", "Workspaces", "Global") else f"{_OWNER_FOLDER}/{rest}"
+
+
 def uri_of(namespace: Namespace, memory_id: str) -> str:
     """Return the OpenViking URI of a memory: `viking://memory/user/tom/long_term/{id}`.
 

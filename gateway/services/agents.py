@@ -7,8 +7,9 @@ from gateway.access.principal import Principal
 from gateway.access.rules import Decision
 from gateway.errors import NotAllowed
 from gateway.importer.parts import Parts
-from gateway.ledger import Transaction, agents, audit, keys
+from gateway.ledger import Transaction, agents, audit, fences, keys
 from gateway.ledger.agents import Agent
+from gateway.notes.namespace import Namespace
 from gateway.services.requests import AgentPatch, NewAgent
 from gateway.services.secrets import check_request
 
@@ -20,6 +21,7 @@ def create(principal: Principal, parts: Parts, new: NewAgent) -> Agent:
         AlreadyExists: the id is taken.
         NotAllowed: the role may not do this.
         NotFound: the owner is unknown, or not the key's user.
+        BeingCleared: an agent of this name is being taken out.
         SecretFound: the name holds a secret.
     """
     decision = keeper(principal)
@@ -27,6 +29,9 @@ def create(principal: Principal, parts: Parts, new: NewAgent) -> Agent:
     owner = context.user_id or parts.settings.vault.owner
     check_request(parts, new)
     with parts.ledger.write() as tx:
+        home = str(Namespace("agent", new.agent_id, "memory"))
+        if fences.active(tx).covers(home):  # one of this name is being taken out
+            raise fences.being_cleared(home)
         added = agents.add_agent(tx, new.agent_id, new.name or new.agent_id, new.framework, owner)
         _audit(tx, principal, "create_agent", added.id, decision)
     (parts.files.root / "Agents" / added.id / "Memory").mkdir(parents=True, exist_ok=True)
@@ -70,20 +75,6 @@ def change(principal: Principal, parts: Parts, agent_id: str, patch: AgentPatch)
             keys.revoke_for(tx, agent_id=agent_id)
         _audit(tx, principal, "change_agent", agent_id, decision)
     return get(principal, parts, agent_id)
-
-
-def remove(principal: Principal, parts: Parts, agent_id: str) -> None:
-    """Take an agent out and end its keys. Its notes stay in the vault, for administrators only.
-
-    Raises:
-        NotAllowed, NotFound: as for `create` and `get`.
-    """
-    decision = keeper(principal)
-    get(principal, parts, agent_id)
-    with parts.ledger.write() as tx:
-        agents.remove_agent(tx, agent_id)
-        keys.revoke_for(tx, agent_id=agent_id)
-        _audit(tx, principal, "remove_agent", agent_id, decision)
 
 
 def keeper(principal: Principal) -> Decision:

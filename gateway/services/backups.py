@@ -8,17 +8,19 @@ import tarfile
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from gateway import __version__
 from gateway.config import SETTINGS_FILE, Settings
 from gateway.errors import AlreadyExists, Invalid, Unavailable
-from gateway.ledger import Ledger, meta
+from gateway.ledger import Ledger, Transaction, meta, tombstones
 from gateway.vault.history import STAGING_NAME
 
 _MANIFEST = "manifest.json"
 _FORMAT = 1
+_LEDGER = "ledger.db"
 
 
 def backup(settings: Settings, target: Path, *, tell: Callable[[int], None] = lambda _files: None) -> int:
@@ -40,16 +42,17 @@ def backup(settings: Settings, target: Path, *, tell: Callable[[int], None] = la
     staged = target.with_name(target.name + ".part")
     count = 0
     with tempfile.TemporaryDirectory(prefix="memory-gateway-") as folder, tarfile.open(staged, "w:gz") as archive:
-        copy = Path(folder) / "ledger.db"
+        copy = Path(folder) / _LEDGER
         Ledger(settings.ledger, read_only=True).copy_to(copy)
         manifest = {
             "format": _FORMAT,
             "version": __version__,
             "made": int(time.time()),
             "vault": str(settings.vault_root),
+            "data_dir": str(settings.data_dir),
         }
         _add_bytes(archive, _MANIFEST, json.dumps(manifest).encode("utf-8"))
-        archive.add(copy, "ledger.db")
+        archive.add(copy, _LEDGER)
         if (settings.data_dir / SETTINGS_FILE).is_file():
             archive.add(settings.data_dir / SETTINGS_FILE, SETTINGS_FILE)
         for path in _vault_files(settings.vault_root):
@@ -64,14 +67,33 @@ def backup(settings: Settings, target: Path, *, tell: Callable[[int], None] = la
     return count
 
 
-def restore(archive_path: Path, data_dir: Path) -> dict[str, Any]:
-    """Unpack a backup into a new data directory. Returns its manifest.
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """What was restored: where its vault was, and how many memories stay forgotten that were forgotten since.
+
+    Attributes:
+        forgotten_of: the data directory whose tombstones were taken over; None where there was none to ask.
+    """
+
+    vault: str | None
+    forgotten_of: Path | None
+    kept_forgotten: int
+
+
+def restore(archive_path: Path, data_dir: Path, *, forgotten_of: Path | None = None) -> Restored:
+    """Unpack a backup into a new data directory. What was forgotten since the backup was made stays forgotten.
+
+    Args:
+        forgotten_of: the data directory that knows what was forgotten since; where it is not given, the one that the
+            backup was made of, if it is still there.
 
     Raises:
         AlreadyExists: the directory holds a ledger or a vault already.
-        Invalid: the file is no backup of ours.
+        Invalid: the file is no backup of ours, or `forgotten_of` holds no ledger.
     """
-    for name in ("ledger.db", "vault"):
+    if forgotten_of is not None and not (forgotten_of / _LEDGER).is_file():
+        raise Invalid(f"There is no ledger in {forgotten_of}.", field="forgotten_of")
+    for name in (_LEDGER, "vault"):
         if (data_dir / name).exists():
             raise AlreadyExists(f"There is a {name} in {data_dir} already.", advice="Restore into a new directory.")
     try:
@@ -85,12 +107,29 @@ def restore(archive_path: Path, data_dir: Path) -> dict[str, Any]:
     except (tarfile.TarError, KeyError, ValueError, EOFError, OSError) as error:
         raise Invalid(f"This is no backup of a memory gateway: {error}.", file=str(archive_path)) from error
     (data_dir / _MANIFEST).unlink(missing_ok=True)
-    (data_dir / "ledger.db").chmod(0o600)
-    ledger = Ledger.open(f"sqlite:///{data_dir / 'ledger.db'}")
-    with ledger.write() as tx:
-        meta.remove(tx, meta.VAULT_ROOT)  # the vault is in the new data directory now
-    ledger.close()
-    return manifest
+    (data_dir / _LEDGER).chmod(0o600)
+    before = Path(str(manifest.get("data_dir", "")))
+    known = forgotten_of or (before if manifest.get("data_dir") and (before / _LEDGER).is_file() else None)
+    ledger = Ledger.open(f"sqlite:///{data_dir / _LEDGER}")
+    try:
+        with ledger.write() as tx:
+            meta.remove(tx, meta.VAULT_ROOT)  # the vault is in the new data directory now
+            gone = _keep_forgotten(tx, known) if known is not None else 0
+    finally:
+        ledger.close()
+    return Restored(manifest.get("vault"), known, gone)
+
+
+def _keep_forgotten(tx: Transaction, data_dir: Path) -> int:
+    """Take over the tombstones of another data directory: hashes, no text. Returns how many memories they concern."""
+    other = Ledger(f"sqlite:///{data_dir / _LEDGER}", read_only=True)
+    try:
+        with other.read() as theirs:
+            later = tombstones.everything(theirs)
+    finally:
+        other.close()
+    tombstones.take_over(tx, later)
+    return len(tombstones.sweep(tx))
 
 
 def _vault_files(root: Path) -> Iterator[Path]:

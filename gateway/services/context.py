@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,7 +25,7 @@ from gateway.services.context_requests import ContextRequest
 from gateway.services.namespaces import readable_namespaces
 from gateway.services.records import content_of, text_time
 from gateway.services.requests import Search
-from gateway.services.search import context_of, retrieve, text_now
+from gateway.services.search import context_of, retrieve, text_now, turn_key
 from gateway.services.sessions import owned
 from gateway.services.suppression import SUPPRESS, active_directives, kind_of, suppressed_topics
 from gateway.skills.allocation import allocate, parts_of
@@ -134,6 +134,16 @@ class Turns:
         same = all(note_id in rows and rows[note_id].etag == etag for note_id, etag in etags.items())
         return replace(answer, manifest=replace(answer.manifest, reused=True)) if same else None
 
+    def forget(self, note_ids: Collection[str] | None) -> None:
+        """Drop the contexts in which these memories stand; all of them for None."""
+        with self._lock:
+            if note_ids is None:
+                self._kept.clear()
+                return
+            gone = set(note_ids)
+            for key in [key for key, (_, _, etags) in self._kept.items() if not gone.isdisjoint(etags)]:
+                del self._kept[key]
+
     def keep(self, key: tuple[str | None, ...], answer: ContextAnswer, etags: dict[str, str]) -> None:
         """Remember the context of a turn."""
         with self._lock:
@@ -161,6 +171,8 @@ def context(
     if known is not None:
         return known
     answer, etags = _made(who, parts, vectors, wanted, search)
+    shown = [one.id for one in answer.manifest.chosen if one.id in etags]
+    parts.uses.shown(turn_key(who, wanted.session_id, wanted.turn_id), shown)
     if wanted.turn_id is not None:
         turns.keep(key, answer, etags)
     return answer

@@ -21,7 +21,7 @@ from gateway.notes.drafts import read_draft
 from gateway.notes.namespace import Namespace
 from gateway.notes.note import PropertyValue, parse
 from gateway.notes.topics import topic_of
-from gateway.services import memories
+from gateway.services import forgetting, memories
 from gateway.services import reviews as review_service
 from gateway.services.authors import actor_of
 from gateway.services.context_requests import DirectivePatch, NewDirective
@@ -144,7 +144,7 @@ def remove(principal: Principal, parts: Parts, directive_id: str) -> str:
         NotFound: there is none, or none for this principal.
     """
     row = _row(parts, directive_id)
-    memories.delete(principal, parts, row.note_id, ANY)
+    forgetting.forget(principal, parts, row.note_id, ANY)
     return row.note_id
 
 

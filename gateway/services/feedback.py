@@ -5,7 +5,7 @@ from __future__ import annotations
 from gateway.access import guard
 from gateway.access.principal import Principal
 from gateway.importer.parts import Parts
-from gateway.ledger import audit, feedback
+from gateway.ledger import audit, dirty, feedback
 from gateway.services.lookup import find
 from gateway.services.requests import Feedback
 from gateway.services.secrets import check_request
@@ -33,6 +33,7 @@ def give(principal: Principal, parts: Parts, note_id: str, given: Feedback) -> N
             comment=given.comment,
             who=(context.user_id, context.agent_id),
         )
+        dirty.mark(tx, dirty.NOTE, row.note_id, row.namespace)
         entry = guard.entry(
             context.principal,
             f"feedback_{given.feedback}",

@@ -15,7 +15,7 @@ from gateway.errors import BadNote, Invalid, NotAllowed, NotFound
 from gateway.importer.parts import Parts
 from gateway.importer.rows import HELD
 from gateway.importer.write import Order
-from gateway.ledger import feedback, idempotency, registry
+from gateway.ledger import idempotency, registry
 from gateway.ledger.audit import AuditEntry
 from gateway.ledger.idempotency import Claim, FirstAnswer
 from gateway.ledger.registry import NoteFilter, NoteRow
@@ -26,8 +26,8 @@ from gateway.services.authors import actor_of
 from gateway.services.composition import changed_note
 from gateway.services.lookup import find, missing
 from gateway.services.namespaces import readable_namespaces
-from gateway.services.proposing import Origin, propose_archive, propose_change, propose_new
-from gateway.services.records import Deleted, InReview, MemoryRecord, Page, Written, content_of, record
+from gateway.services.proposing import Origin, propose_change, propose_new
+from gateway.services.records import InReview, MemoryRecord, Page, Written, content_of, record
 from gateway.services.requests import MemoryPatch, NewMemory, Precondition, namespace_for
 from gateway.services.secrets import check_note, check_patch, check_request
 from gateway.services.skills_enabled import require
@@ -69,7 +69,7 @@ def create(
     entry = guard.entry(context.principal, "create", "memory", namespace=str(namespace), decision=decision)
     wanted = _to_commit(new, namespace, explicit=explicit)
     with parts.importer.lock:
-        if (first := _recalled(parts, claim)) is not None:
+        if (first := recalled(parts, claim)) is not None:
             return first
         why = policy.for_new(
             parts.settings.review,
@@ -206,9 +206,9 @@ def rewrite(
     """
     context = guard.identify(parts.ledger, principal, **wanted.asked)
     with parts.importer.lock:
-        if (first := _recalled(parts, claim)) is not None:
+        if (first := recalled(parts, claim)) is not None:
             return first
-        row, decision = _current(context.principal, parts, note_id)
+        row, decision = current(context.principal, parts, note_id)
         read = parts.files.read(row.path)
         if read is None:
             raise missing(note_id)
@@ -257,41 +257,6 @@ def write_update(
     return parts.writes.write(replace(order, claim=claim, answer=_answer(parts, 200)))
 
 
-def delete(
-    principal: Principal, parts: Parts, note_id: str, precondition: Precondition, *, claim: Claim | None = None
-) -> Deleted | InReview | FirstAnswer:
-    """Forget a memory: its file, its row and its index entry go; hash-only tombstones keep it from coming back.
-
-    What a person wrote or accepted an agent can only propose to retire.
-
-    Raises:
-        ChangedElsewhere, NotAllowed, NotFound: as for `update`.
-    """
-    context = guard.identify(parts.ledger, principal)
-    with parts.importer.lock:
-        if (first := _recalled(parts, claim)) is not None:
-            return first
-        row, decision = _current(principal, parts, note_id)
-        read = parts.files.read(row.path)
-        precondition.check(
-            row, lambda wanted: versions.explain_difference(parts, row, read.data if read else b"", wanted)
-        )
-        entry = guard.entry(
-            principal, "delete", "memory", target_id=row.note_id, namespace=row.namespace, decision=decision
-        )
-        with parts.ledger.read() as tx:
-            why = policy.for_change(tx, parts.settings.review, row, agent_id=context.agent_id, texts=())
-        if why is not None:
-            text = content_of(read.data) if read else ""
-            return propose_archive(parts, row, text, Origin(context, entry, why, claim))
-        order = Order("delete", row.note_id, row.path, row.etag, None, actor_of(context), entry, False)
-        parts.writes.write(replace(order, claim=claim, answer=_deletion_answer))
-        with parts.ledger.write() as tx:
-            feedback.forget(tx, row.note_id)  # its comments may quote what was forgotten
-    parts.wake()
-    return Deleted(True, row.note_id, versions.deletion_receipt())
-
-
 def acting(
     principal: Principal, parts: Parts, *, user_id: str | None, agent_id: str | None, workspace_id: str | None
 ) -> Principal:
@@ -335,8 +300,14 @@ def visible(principal: Principal, parts: Parts, wanted: NoteFilter) -> NoteFilte
     return replace(wanted, namespaces=tuple(asked), reader=(context.user_id, context.principal.agent_id))
 
 
-def _current(principal: Principal, parts: Parts, note_id: str) -> tuple[NoteRow, Decision]:
-    """The row of a memory that may be written, after taking in what a person changed meanwhile."""
+def current(principal: Principal, parts: Parts, note_id: str) -> tuple[NoteRow, Decision]:
+    """The row of a memory that may be written, after taking in what a person changed meanwhile.
+
+    Raises:
+        NotFound: there is no such memory for this principal.
+        NotAllowed: the note is one of the user's own, read-only.
+        BadNote: the note has a problem that a person must mend first.
+    """
     row, _ = find(principal, parts, note_id, "write")
     parts.importer.import_paths([row.path], settled=True)
     row, decision = find(principal, parts, note_id, "write")
@@ -369,7 +340,8 @@ def _to_commit(new: NewMemory, namespace: Namespace, *, explicit: bool) -> ToCom
     )
 
 
-def _recalled(parts: Parts, claim: Claim | None) -> FirstAnswer | None:
+def recalled(parts: Parts, claim: Claim | None) -> FirstAnswer | None:
+    """The first answer to a request that is repeated; None for a new one."""
     if claim is None:
         return None
     with parts.ledger.read() as tx:
@@ -378,10 +350,6 @@ def _recalled(parts: Parts, claim: Claim | None) -> FirstAnswer | None:
 
 def _answer(parts: Parts, status: int) -> Callable[[NoteRow], tuple[int, dict[str, Any]]]:
     return lambda row: (status, asdict(versions.fresh(row, parts)))
-
-
-def _deletion_answer(row: NoteRow) -> tuple[int, dict[str, Any]]:
-    return 200, versions.deletion_answer(row)
 
 
 def _waited(parts: Parts, row: NoteRow, wait: float) -> NoteRow:

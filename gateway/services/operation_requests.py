@@ -13,6 +13,12 @@ class SyncRequest(RequestBody):
     accept_rewrite: bool = False
 
 
+class ConsolidationRequest(RequestBody):
+    """The body of `POST /v1/consolidate`; `dry_run`: say what would be done, and write nothing."""
+
+    dry_run: bool = False
+
+
 class ImportedNote(RequestBody):
     """One note of an import: its path below the namespace's folder, and its text."""
 

@@ -20,7 +20,11 @@ from gateway.skills.proposals import between
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a proposal comes from: who asks, why a person must decide, and what it rests on."""
+    """Where a proposal comes from: who asks, why a person must decide, and what it rests on.
+
+    Attributes:
+        label: who is named as its author; None: the context's agent or user.
+    """
 
     context: Context
     entry: AuditEntry
@@ -28,6 +32,7 @@ class Origin:
     claim: Claim | None = None
     evidence: tuple[str, ...] = ()
     candidate_id: str | None = None
+    label: str | None = None
 
 
 def propose_new(parts: Parts, wanted: ToCommit, origin: Origin) -> InReview:
@@ -79,7 +84,7 @@ def propose_archive(parts: Parts, row: NoteRow, text: str, origin: Origin) -> In
 def _proposal(parts: Parts, origin: Origin, kind: str, namespace: str, text: str, **more: Any) -> Proposal:
     context = origin.context
     user_id = context.user_id or parts.settings.vault.owner
-    label = f"agent:{context.agent_id}" if context.agent_id else f"user:{user_id}"
+    label = origin.label or (f"agent:{context.agent_id}" if context.agent_id else f"user:{user_id}")
     return Proposal(
         proposal=kind,
         target_namespace=namespace,

@@ -7,9 +7,10 @@ from collections.abc import Callable
 
 from gateway.access import guard
 from gateway.access.principal import Principal
-from gateway.errors import Busy
+from gateway.errors import Busy, EmbeddingFailed
 from gateway.importer import rebuilding
 from gateway.importer.indexing import IndexFeed
+from gateway.importer.migrating import Migration
 from gateway.importer.parts import Parts, Progress
 
 _running = threading.Lock()
@@ -37,9 +38,12 @@ def rebuild(
 
     try:
         parts.importer.scan(settled=True)
-        old = parts.feed
-        built = rebuilding.build(parts.importer, old, parts.settings, count)
-        rebuilding.take_over(parts.importer, old, built, switch)
+        if parts.migration is not None:  # it builds the index anew anyway
+            _to_its_end(parts, parts.migration, count)
+        else:
+            old = parts.feed
+            built = rebuilding.build(parts.importer, old, parts.settings, count)
+            rebuilding.take_over(parts.importer, old, built, switch)
     except Exception as error:
         progress.error = str(error)[:200]
         raise
@@ -48,6 +52,49 @@ def rebuild(
         _running.release()
     parts.wake()
     return progress
+
+
+def migrate(parts: Parts) -> bool:
+    """One round of a change of the embedding model. Returns whether there is none (any more)."""
+    migration = parts.migration
+    if migration is None:
+        return True
+
+    def switch(feed: IndexFeed) -> None:
+        if parts.feed.embedder is not None:
+            parts.retired.append(parts.feed.embedder)
+        parts.feed = feed
+
+    if not migration.round(switch):
+        return False
+    parts.migration = None
+    parts.wake()
+    return True
+
+
+def close_retired(parts: Parts) -> None:
+    """Close the embedders of indices that no longer serve."""
+    while parts.retired:
+        parts.retired.pop().close()
+
+
+def close_embedders(parts: Parts) -> None:
+    """At the stop: close the embedder that serves, the one that was to take over, and those before."""
+    close_retired(parts)
+    serving = parts.feed.embedder
+    coming = parts.migration.target.embedder if parts.migration is not None else None
+    for embedder in (serving, coming):
+        if embedder is not None:
+            embedder.close()
+
+
+def _to_its_end(parts: Parts, migration: Migration, tell: Callable[[int, int], None]) -> None:
+    while not migrate(parts):
+        tell(migration.done, migration.total)
+        if migration.error is not None:
+            raise EmbeddingFailed(
+                migration.error, advice="The old index serves on; try again when the provider answers."
+            )
 
 
 def start(principal: Principal, parts: Parts) -> None:

@@ -90,12 +90,21 @@ class InReview:
 
 
 @dataclass(frozen=True, slots=True)
+class Erased:
+    """One place where a forgotten memory stood: `done`, `pending`, or what remains and where."""
+
+    place: str
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
 class Deleted:
-    """The answer to a delete."""
+    """The answer to a delete; `erasure` says of each place what became of it there."""
 
     deleted: bool
     id: str
     receipt: Receipt
+    erasure: list[Erased]
 
 
 @dataclass(frozen=True, slots=True)

@@ -148,6 +148,7 @@ class Search(RequestBody):
     agent_id: str | None = None
     workspace_id: str | None = None
     session_id: str | None = None
+    turn_id: str | None = Field(None, min_length=1, max_length=200)
     namespaces: tuple[str, ...] | None = Field(None, min_length=1, max_length=100)
     limit: int = Field(10, ge=1)
     offset: int = Field(0, ge=0, le=1000)

@@ -7,7 +7,7 @@ from typing import Any
 
 from gateway.access import guard
 from gateway.access.principal import Principal
-from gateway.access.rules import NOWHERE, Decision, decide
+from gateway.access.rules import NOWHERE, Decision, Resource, decide
 from gateway.clock import now
 from gateway.errors import GatewayError, Invalid, NotFound
 from gateway.importer.parts import Parts
@@ -263,15 +263,23 @@ def _compared(parts: Parts, review: Review, draft: DraftNote) -> tuple[str | Non
 
 def _find(principal: Principal, parts: Parts, review_id: str) -> Review:
     with parts.ledger.read() as tx:
-        review = reviews.review(tx, review_id)
+        review = reviews.shown(tx, review_id)
         resource = guard.resource_at(tx, parse_namespace(review.namespace)) if review is not None else NOWHERE
-    if review is not None and _proposed(principal, review):
-        return review
-    as_person = replace(principal, role="user", agent_id=None) if principal.role == "reader" else principal
-    allowed = principal.agent_id is None and decide(as_person, "decide", resource).allowed
-    if review is None or not allowed:
+    if review is None or not may_see(principal, review, resource):
         raise missing(review_id)
     return review
+
+
+def may_see(principal: Principal, review: Review, resource: Resource) -> bool:
+    """Whether a principal may see a draft: people who could decide it, and the agent that proposed it.
+
+    Args:
+        resource: the draft's namespace.
+    """
+    if _proposed(principal, review):
+        return True
+    as_person = replace(principal, role="user", agent_id=None) if principal.role == "reader" else principal
+    return principal.agent_id is None and decide(as_person, "decide", resource).allowed
 
 
 def _proposed(principal: Principal, review: Review) -> bool:
@@ -282,7 +290,7 @@ def _proposed(principal: Principal, review: Review) -> bool:
 
 def _decidable(principal: Principal, parts: Parts, review_id: str) -> tuple[Review, Decision]:
     with parts.ledger.read() as tx:
-        review = reviews.review(tx, review_id)
+        review = reviews.shown(tx, review_id)
         resource = guard.resource_at(tx, parse_namespace(review.namespace)) if review is not None else NOWHERE
     decision = guard.check(parts.ledger, principal, "decide", resource, missing(review_id))
     if review is None:

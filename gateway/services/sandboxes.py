@@ -13,14 +13,15 @@ from pydantic import BaseModel, ConfigDict, Field
 from gateway.access import guard
 from gateway.access.principal import Principal
 from gateway.adapters.sandbox import ROOMS, RULES, FileState, Mode, check_names, step_for, text_hash
-from gateway.errors import GatewayError, TooLarge
+from gateway.errors import GatewayError, Tombstoned, TooLarge
 from gateway.importer.parts import Parts
 from gateway.importer.resident import template_of
 from gateway.importer.rows import HELD
-from gateway.ledger import journal, sandboxes
+from gateway.ledger import journal, sandboxes, tombstones
 from gateway.ledger.sandboxes import Synced
 from gateway.notes.paths import check_id
 from gateway.notes.structured import texts_of
+from gateway.notes.text import content_hash
 from gateway.services import versions
 from gateway.services.agent_files import check_text, with_text
 from gateway.services.fixed_notes import FixedNote, Whose, change, look, mend_first, whose
@@ -149,6 +150,7 @@ class _Work:
 
     def _pull(self, name: str, note: FixedNote, text: str) -> bool:
         check_text(self._parts, text, field=f"files.{name}")
+        self._check_not_forgotten(name, note, text)
         done = change(self._parts, self._who, note, with_text(note, text), action="sync_sandbox")
         if isinstance(done, InReview):
             self.answer.reviews.append(SandboxReview(name, done.review))
@@ -157,6 +159,14 @@ class _Work:
         self.answer.versions[name] = done.version
         self._remember(name, done.etag, text)
         return True
+
+    def _check_not_forgotten(self, name: str, note: FixedNote, text: str) -> None:
+        """A sandbox is a copy: what was forgotten does not come back by it, whoever's key syncs it."""
+        with self._parts.ledger.read() as tx:
+            buried = tombstones.buried(tx, note.row.namespace, content_hash=content_hash(text))
+        if buried:
+            self.answer.files[name] = texts_of(note.read.data)
+            raise Tombstoned("This text was forgotten on request; the sandbox gets the vault's.", field=f"files.{name}")
 
     def _merge(self, name: str, note: FixedNote, known: Synced | None, sandbox: str) -> None:
         check_text(self._parts, sandbox, field=f"files.{name}")

@@ -13,6 +13,7 @@ from gateway.access.rules import Decision
 from gateway.clock import now_ms
 from gateway.errors import GatewayError, Invalid
 from gateway.importer.parts import Parts
+from gateway.ledger import usage
 from gateway.ledger.registry import NoteRow
 from gateway.notes.namespace import parse_namespace
 from gateway.notes.token_count import count_tokens, cut_to_tokens
@@ -46,6 +47,9 @@ def search(principal: Principal, parts: Parts, vectors: QueryVectors, wanted: Se
     both = sorted([*found, *said], key=lambda one: (-one.score, one.memory.id))[: wanted.limit]
     more = got.more or shown < len(got.hits)
     following = _cursor(wanted, offset + shown) if more and shown else None
+    kept = {one.memory.id for one in both}
+    turn = turn_key(context, wanted.session_id, wanted.turn_id)
+    parts.uses.shown(turn, [one.memory.id for one in found if one.memory.id in kept])
     return SearchAnswer(both, len(both), got.degraded, truncated, got.candidate_budget_exhausted, following)
 
 
@@ -94,6 +98,13 @@ def context_of(principal: Principal, parts: Parts, wanted: Search) -> Context:
         user_id = parts.settings.vault.owner
     asked = {"user_id": user_id, "agent_id": wanted.agent_id, "workspace_id": wanted.workspace_id}
     return guard.identify(parts.ledger, principal, **asked)
+
+
+def turn_key(context: Context, session_id: str | None, turn_id: str | None) -> str | None:
+    """What tells one turn of a user (or of a key without one) and agent from all others; None for an unnamed one."""
+    if turn_id is None:
+        return None
+    return usage.turn_of(context.user_id or context.principal.key_id, context.agent_id, session_id, turn_id)
 
 
 def text_now(parts: Parts, row: NoteRow) -> str | None:
@@ -210,7 +221,9 @@ def _found(one: Ranked, content: str, *, explain: bool) -> Found:
 
 def _key(wanted: Search) -> int:
     """What ties a cursor to its search."""
-    asked = wanted.model_dump_json(exclude={"cursor", "offset", "limit", "explain", "max_bytes", "max_tokens"})
+    asked = wanted.model_dump_json(
+        exclude={"cursor", "turn_id", "offset", "limit", "explain", "max_bytes", "max_tokens"}
+    )
     return int.from_bytes(hashlib.sha256(asked.encode("utf-8", "replace")).digest()[:6], "big")
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import uuid
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from gateway.access import guard
@@ -14,33 +13,18 @@ from gateway.access.rules import Decision, Resource
 from gateway.clock import now_ms
 from gateway.errors import AlreadyExists, GatewayError, Invalid, NotFound
 from gateway.importer.parts import Parts
-from gateway.ledger import audit, reviews, sessions
-from gateway.ledger.sessions import Candidate, Episode, Session
+from gateway.ledger import audit, dirty, reviews, sessions
+from gateway.ledger.sessions import Episode, Session
 from gateway.llm import LanguageModel
-from gateway.notes.namespace import Namespace, parse_namespace
-from gateway.services import policy
-from gateway.services.authors import actor_of
-from gateway.services.proposing import Origin, propose_new
+from gateway.notes.namespace import Namespace
+from gateway.services import candidates
+from gateway.services.candidates import SUBAGENT, LetThrough, Outcome, Promoted, Taking
 from gateway.services.records import ReviewReference
 from gateway.services.requests import CommitSession, NewEpisode, NewSession
-from gateway.services.secrets import check_candidate, masked
+from gateway.services.secrets import masked
 from gateway.services.skills_enabled import require
-from gateway.skills.classify import Unclassified, classify
-from gateway.skills.commit import Authority, ToCommit, commit, is_known
-from gateway.skills.extract import Extracted, Transcript, extract
 from gateway.skills.ingest import RawMaterial, ingest
 from gateway.skills.summarize import ToSummarize, summarize
-
-_EPISODES_A_ROUND = 20
-SUBAGENT = "subagent"
-
-
-@dataclass(frozen=True, slots=True)
-class Promoted:
-    """A candidate that became a memory."""
-
-    id: str
-    namespace: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +133,7 @@ def add_episode(principal: Principal, parts: Parts, new: NewEpisode) -> Episode:
     )
     with parts.ledger.write() as tx:
         number = sessions.add_episode(tx, episode)
+        mark_session(tx, session)
         _audit(tx, context, "append_episode", session.id, decision)
     return replace(episode, seq=number)
 
@@ -191,9 +176,11 @@ def commit_session(
     session = owned(context, parts, session_id)
     decision = _may_write(context, parts, session_id)
     require(parts, session.user_id, "extract", "classify", "summarize", *(("commit",) if wanted.promote else ()))
+    refused: list[str] = []
     if session.kind != SUBAGENT:
-        _extract_new(context, parts, session, wanted, model)
-    outcome = _promote(context, parts, session, wanted, decision) if wanted.promote else _Outcome()
+        taking = Taking(context.agent_id, wanted.target_namespace)
+        refused = candidates.take(parts, session, model, taking).refused
+    outcome = _promote(context, parts, session, wanted, decision) if wanted.promote else Outcome()
     with parts.ledger.read() as tx:
         count = sessions.count_episodes(tx, session.user_id, session.id)
         texts = tuple(one.content for one in sessions.episodes_of(tx, session.user_id, session.id))
@@ -202,63 +189,21 @@ def commit_session(
     summary = summarize(ToSummarize(texts), model).text
     with parts.ledger.write() as tx:
         sessions.change_session(tx, session.user_id, session.id, status="committed", summary=summary)
+        mark_session(tx, session)
         _audit(tx, context, "commit_session", session.id, decision)
     return Committed(
-        session.id, count, outcome.promoted, outcome.reviews, len(waiting), outcome.held, summary, now.cursor
+        session.id,
+        count,
+        outcome.promoted,
+        outcome.reviews,
+        len(waiting),
+        [*refused, *outcome.held],
+        summary,
+        now.cursor,
     )
 
 
-def _extract_new(
-    context: Context, parts: Parts, session: Session, wanted: CommitSession, model: LanguageModel | None
-) -> None:
-    cursor = session.cursor
-    while True:
-        with parts.ledger.read() as tx:
-            fresh = sessions.episodes_of(tx, session.user_id, session.id, after=cursor, limit=_EPISODES_A_ROUND)
-        if not fresh:
-            return
-        for episode in fresh:
-            found = extract(Transcript(episode.content), model).candidates
-            rows = [_candidate(one, episode, session, context, wanted) for one in found]
-            cursor = episode.seq
-            with parts.ledger.write() as tx:
-                sessions.save_candidates(tx, rows)
-                sessions.change_session(tx, session.user_id, session.id, cursor=cursor)
-
-
-def _candidate(
-    found: Extracted, episode: Episode, session: Session, context: Context, wanted: CommitSession
-) -> Candidate:
-    agent_id = session.agent_id or context.agent_id
-    unclassified = Unclassified(found.content, found.memory_type, session.user_id, agent_id, wanted.target_namespace)
-    classified = classify(unclassified)
-    key = "\0".join((session.user_id, session.id, found.key)).encode("utf-8")
-    return Candidate(
-        id=f"cand_{hashlib.sha256(key).hexdigest()[:40]}",
-        user_id=session.user_id,
-        session_id=session.id,
-        agent_id=agent_id,
-        workspace_id=session.workspace_id,
-        episode_ids=[episode.id],
-        memory_type=classified.memory_type,
-        content=found.content,
-        namespace=classified.namespace,
-        importance=found.importance,
-        confidence=found.confidence,
-        status="candidate",
-        memory_id=None,
-        created_at=now_ms(),
-    )
-
-
-@dataclass(slots=True)
-class _Outcome:
-    promoted: list[Promoted] = field(default_factory=list[Promoted])
-    reviews: list[ReviewReference] = field(default_factory=list[ReviewReference])
-    held: list[str] = field(default_factory=list[str])
-
-
-def _promote(context: Context, parts: Parts, session: Session, wanted: CommitSession, decision: Decision) -> _Outcome:
+def _promote(context: Context, parts: Parts, session: Session, wanted: CommitSession, decision: Decision) -> Outcome:
     """Write or propose what is important and sure enough. What a retry finds done already is told again, not done
     again. A candidate's confidence counts for as much as people accepted of its agent's earlier proposals."""
     settings = parts.settings.policy
@@ -268,63 +213,28 @@ def _promote(context: Context, parts: Parts, session: Session, wanted: CommitSes
         found = sessions.candidates_of(tx, session.user_id, session.id)
         drafts = reviews.of_candidates(tx, [one.id for one in found])
         trust = {one.namespace: reviews.trust(tx, f"agent:{agent_id}", one.namespace) for one in found}
-    outcome = _Outcome()
+    outcome = Outcome()
+    acting = replace(context, agent_id=agent_id)
     for one in found:
+        sure = one.confidence * trust[one.namespace] >= settings.promote_confidence
         if one.status == "promoted" and one.memory_id is not None:
             outcome.promoted.append(Promoted(one.memory_id, one.namespace))
         elif one.id in drafts:
             draft = drafts[one.id]
             outcome.reviews.append(ReviewReference(draft.id, draft.status, draft.path))
-        elif one.importance >= least and one.confidence * trust[one.namespace] >= settings.promote_confidence:
+        elif one.status == "candidate" and one.importance >= least and sure:
             try:
-                _write(replace(context, agent_id=agent_id), parts, session, one, decision=decision, outcome=outcome)
+                candidates.let_through(acting, parts, LetThrough(one, decision), outcome)
             except GatewayError as error:
                 outcome.held.append(error.detail)
     parts.wake()
     return outcome
 
 
-def _write(
-    context: Context, parts: Parts, session: Session, one: Candidate, *, decision: Decision, outcome: _Outcome
-) -> None:
-    check_candidate(parts, one.content)
-    namespace = parse_namespace(one.namespace)
-    with parts.ledger.read() as tx:
-        resource = guard.resource_at(tx, namespace)
-    missing = NotFound(f"There is no namespace {one.namespace!r}.", field="target_namespace")
-    principal = context.principal
-    acting = replace(principal, agent_id=context.agent_id) if not principal.is_admin else principal
-    guard.check(parts.ledger, acting, "write", resource, missing)
-    entry = guard.entry(principal, "promote", "memory", namespace=one.namespace, decision=decision)
-    memory = ToCommit(
-        namespace=one.namespace,
-        content=one.content,
-        memory_type=one.memory_type,
-        importance=one.importance,
-        confidence=one.confidence,
-        source="conversation",
-        source_ref=f"session/{session.id}",
-    )
-    why = policy.for_new(
-        parts.settings.review,
-        namespace,
-        agent_id=context.agent_id,
-        source=memory.source,
-        confidence=one.confidence,
-        texts=(one.content,),
-    )
-    with parts.importer.lock:
-        if why is not None and not is_known(parts, memory):
-            evidence = (f"session/{session.id}", *one.episode_ids)
-            origin = Origin(context, entry, why, evidence=evidence, candidate_id=one.id)
-            outcome.reviews.append(propose_new(parts, memory, origin).review)
-            with parts.ledger.write() as tx:
-                sessions.await_review(tx, one.id)
-            return
-        done = commit(parts, memory, Authority(actor_of(context), entry))
-        with parts.ledger.write() as tx:
-            sessions.promote(tx, one.id, done.row.note_id)
-    outcome.promoted.append(Promoted(done.row.note_id, one.namespace))
+def mark_session(tx: audit.Transaction, session: Session) -> None:
+    """Consolidation looks at a session anew; from a subagent's, in which another agent speaks, nothing is learned."""
+    if session.kind != SUBAGENT:
+        dirty.mark(tx, dirty.SESSION, f"{session.user_id}/{session.id}", f"session/{session.id}/episodic")
 
 
 def _opened(principal: Principal, parts: Parts, new: NewEpisode) -> Session:

@@ -135,6 +135,23 @@ def _index(parts: Parts) -> dict[str, Any]:
         }
         if parts.rebuild.job
         else None,
+        "migration": _migration(parts),
+    }
+
+
+def _migration(parts: Parts) -> dict[str, Any] | None:
+    """How far a change of the embedding model is, in notes; None where there is none."""
+    one = parts.migration
+    if one is None:
+        return None
+    return {
+        "from": one.source_name,
+        "to": one.target_name,
+        "phase": one.phase,
+        "done": one.done,
+        "total": one.total,
+        "error": one.error,
+        "job_id": one.job_id,
     }
 
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import Any
-
 from gateway.access.principal import Principal
 from gateway.importer.parts import Parts
 from gateway.importer.rows import HELD
@@ -41,11 +38,6 @@ def fresh(row: NoteRow, parts: Parts) -> Written:
 def deletion_receipt() -> Receipt:
     """The receipt of a delete that was accepted a moment ago."""
     return Receipt(DONE, DONE, PENDING, PENDING, PENDING)
-
-
-def deletion_answer(row: NoteRow) -> dict[str, Any]:
-    """The body of the answer to a delete."""
-    return {"deleted": True, "id": row.note_id, "receipt": asdict(deletion_receipt())}
 
 
 def explain_difference(parts: Parts, row: NoteRow, present: bytes, wanted: Precondition) -> str:

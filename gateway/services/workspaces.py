@@ -72,7 +72,7 @@ def change(principal: Principal, parts: Parts, workspace_id: str, patch: Workspa
         NotFound: as for `get`.
     """
     decision = keeper(principal)
-    present = _kept(principal, parts, workspace_id)
+    present = kept(principal, parts, workspace_id)
     check_request(parts, patch)
     values = {name: value for name, value in patch.model_dump(exclude_unset=True).items() if value is not None}
     for name in ("member_user_ids", "allowed_agent_ids"):
@@ -94,7 +94,7 @@ def remove(principal: Principal, parts: Parts, workspace_id: str) -> None:
         NotAllowed, NotFound: as for `change`.
     """
     decision = keeper(principal)
-    _kept(principal, parts, workspace_id)
+    kept(principal, parts, workspace_id)
     with parts.ledger.write() as tx:
         agents.remove_workspace(tx, workspace_id)
         _audit(tx, principal, "remove_workspace", workspace_id, decision)
@@ -108,7 +108,13 @@ def _sees(principal: Principal, found: Workspace) -> bool:
     return found.has_member(principal.user_id) and allowed and keyed
 
 
-def _kept(principal: Principal, parts: Parts, workspace_id: str) -> Workspace:
+def kept(principal: Principal, parts: Parts, workspace_id: str) -> Workspace:
+    """A workspace that the principal may change.
+
+    Raises:
+        NotFound: there is none, or none for this principal.
+        NotAllowed: the key is not its owner's.
+    """
     found = get(principal, parts, workspace_id)
     if not principal.is_admin and found.owner_user_id != principal.user_id:
         raise NotAllowed("Only its owner changes a workspace.", advice="Ask its owner.")

@@ -174,8 +174,9 @@ def proposal_of(review: Review, draft: DraftNote) -> Proposal:
 
 
 def merges_of(review: Review) -> tuple[str, ...]:
-    """The memories that a merge takes in."""
-    return tuple(one for one in review.base if one != review.target_id) if review.proposal == "merge" else ()
+    """The memories that a merge takes in, or that the settling of a contradiction retires."""
+    retiring = review.proposal in ("merge", "conflict")
+    return tuple(one for one in review.base if one != review.target_id) if retiring else ()
 
 
 def author_of(label: str) -> Actor:

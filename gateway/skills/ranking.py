@@ -7,8 +7,7 @@ Each factor is documented at its function and shown by `explain`; none of them i
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -17,6 +16,7 @@ from gateway.ledger.registry import NoteRow
 from gateway.notes.human_dates import Precision
 from gateway.notes.namespace import parse_namespace
 from gateway.notes.temporal import TemporalKind, Validity, Verdict, judge
+from gateway.skills.likeness import Print, print_of
 
 HALF_LIFE_DAYS = 30.0
 # However old, a memory keeps this share of its score: age orders what is equally relevant, it forgets nothing.
@@ -29,10 +29,6 @@ _DAY_MS = 86_400_000
 RESIDENT_ROOMS = frozenset(
     {"profile", "preferences", "user_memory", "work_memory", "soul", "user_file", "memory_file", "experience"}
 )
-SAME_WORDS = 0.9
-_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W_]+")
-_NUMBER = re.compile(r"\d+(?:[.,:/-]\d+)*")
-_NOT = re.compile(r"\b(?:not|no|never|none|without|nothing|cannot)\b|n't\b|[不没無无非别莫勿未]", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,9 +108,9 @@ def feedback_factor(judgements: Sequence[str]) -> float:
 def collapsed(found: Sequence[Ranked]) -> list[Ranked]:
     """Fold memories that say the same into the best of them. Another number, name or negation is not the same."""
     kept: list[Ranked] = []
-    prints: list[_Print] = []
+    prints: list[Print] = []
     for one in found:
-        mine = _print_of(one.hit.text)
+        mine = print_of(one.hit.text)
         same = next((number for number, other in enumerate(prints) if mine.same_as(other)), None)
         if same is None:
             kept.append(one)
@@ -136,26 +132,3 @@ def _weighed(hit: Hit, row: NoteRow, verdict: Verdict, judgements: Sequence[str]
     for value in factors.values():
         score *= value
     return Ranked(hit, row, min(1.0, score), factors, verdict.qualification)
-
-
-@dataclass(frozen=True, slots=True)
-class _Print:
-    words: frozenset[str]
-    numbers: tuple[str, ...]
-    negations: int
-
-    def same_as(self, other: _Print) -> bool:
-        """Nearly the same words, and exactly the same numbers and negations."""
-        if self.numbers != other.numbers or self.negations != other.negations or not self.words:
-            return False
-        shared = len(self.words & other.words)
-        return shared >= SAME_WORDS * len(self.words | other.words)
-
-
-def _print_of(text: str) -> _Print:
-    folded = text.casefold()
-    return _Print(frozenset(_words(folded)), tuple(sorted(_NUMBER.findall(folded))), len(_NOT.findall(folded)))
-
-
-def _words(text: str) -> Iterable[str]:
-    return (match[0] for match in _WORD.finditer(text))

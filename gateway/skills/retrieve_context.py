@@ -15,6 +15,7 @@ from gateway.index.embed import Vector
 from gateway.index.scope import Scope
 from gateway.index.search import MAX_CANDIDATES, Hit, SearchRequest, SearchResult
 from gateway.index.search import search as search_index
+from gateway.index.store import Index
 from gateway.ledger import feedback, registry
 from gateway.ledger.registry import NoteRow
 from gateway.notes.topics import Topic
@@ -76,9 +77,12 @@ class _Sifted:
 def retrieve_context(parts: Parts, vectors: QueryVectors, wanted: ToRetrieve) -> Retrieved:
     """Find the memories that answer a query best."""
     vector, degraded = None, list[str]()
+    feed = parts.feed  # another one may take over at any moment; a vector is of one model only
     if wanted.mode != "fts":
-        vector, degraded = vectors.of(wanted.query, parts.feed.embedder)
-    sifted, result = _sifted(parts, wanted, vector)
+        vector, degraded = vectors.of(wanted.query, feed.embedder)
+        if feed.embedder is None and feed.index.identity is not None:
+            degraded = ["embedding_migration"]  # the index of a model that cannot be asked any more serves on
+    sifted, result = _sifted(parts, feed.index, wanted, vector)
     end = wanted.offset + wanted.limit
     reasons = [*degraded, *(reason for reason in result.degraded if not degraded and reason != "no_embeddings")]
     more = len(sifted.kept) > end
@@ -86,19 +90,19 @@ def retrieve_context(parts: Parts, vectors: QueryVectors, wanted: ToRetrieve) ->
     return Retrieved(sifted.kept[wanted.offset : end], reasons, exhausted, more, sifted.dropped)
 
 
-def _sifted(parts: Parts, wanted: ToRetrieve, vector: Vector | None) -> tuple[_Sifted, SearchResult]:
+def _sifted(parts: Parts, index: Index, wanted: ToRetrieve, vector: Vector | None) -> tuple[_Sifted, SearchResult]:
     """Ask the index and drop what may not or need not be shown; ask for more while too few are left."""
     enough = wanted.offset + wanted.limit + 1
     asked = enough + 2
     while True:
-        result = _ask(parts, wanted, vector, asked)
+        result = _ask(parts, index, wanted, vector, asked)
         sifted = _sift(parts, wanted, result.hits)
         if len(sifted.kept) >= enough or len(result.hits) < asked or asked >= MAX_CANDIDATES:
             return sifted, result
         asked = min(asked * 2, MAX_CANDIDATES)
 
 
-def _ask(parts: Parts, wanted: ToRetrieve, vector: Vector | None, limit: int) -> SearchResult:
+def _ask(parts: Parts, index: Index, wanted: ToRetrieve, vector: Vector | None, limit: int) -> SearchResult:
     scope = Scope(
         namespaces=wanted.namespaces,
         memory_types=wanted.kinds,
@@ -115,7 +119,7 @@ def _ask(parts: Parts, wanted: ToRetrieve, vector: Vector | None, limit: int) ->
         query_vector=vector,
         now_ms=wanted.at,
     )
-    return search_index(parts.feed.index, request)
+    return search_index(index, request)
 
 
 def _sift(parts: Parts, wanted: ToRetrieve, hits: Sequence[Hit]) -> _Sifted:

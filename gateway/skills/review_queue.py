@@ -17,7 +17,7 @@ from gateway.importer.screening import screened
 from gateway.ledger import problems, registry, reviews
 from gateway.ledger.audit import AuditEntry
 from gateway.ledger.problems import ProblemRow
-from gateway.ledger.reviews import ACCEPTED, PENDING, REJECTED, WITHDRAWN, Review
+from gateway.ledger.reviews import ACCEPTED, FORGOTTEN, PENDING, REJECTED, WITHDRAWN, Review
 from gateway.notes import drafts
 from gateway.notes.drafts import Decision, DraftNote, folder_of_draft, read_draft
 from gateway.notes.namespace import parse_namespace
@@ -112,7 +112,10 @@ def _take_in_one(look: _Look, path: str) -> None:
         review = _adopted(look, path, read, draft, parsed)
         if review is None:
             return
-    if review.status in (ACCEPTED, REJECTED):
+    if review.status == FORGOTTEN:
+        message = "What this draft says was forgotten on request; it is not proposed again."
+        _say(look, path, None, _problem("forgotten", message, "Delete the draft."))
+    elif review.status in (ACCEPTED, REJECTED):
         _decided_before(look, path, read, review)
     else:
         _open(look, path, read, review, draft)

@@ -84,6 +84,10 @@ class Branches:
             self.rescue(f"review/{review_id}", present)
         self._git.ask("update-ref", "-d", ref, present)
 
+    def drop(self, review_id: str) -> None:
+        """Take a branch away with all that is on it: what it proposed is purged."""
+        self._git.ask("update-ref", "-d", _ref(review_id))
+
     def follow(self, review_id: str, old: str, new: str) -> None:
         """Let a branch stand where people pushed it to."""
         self._git.ask("update-ref", _ref(review_id), new, old)

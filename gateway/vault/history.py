@@ -29,7 +29,7 @@ _IN_PROGRESS = {
     "BISECT_LOG": "a bisection",
 }
 COMMITTER = ("Memory Gateway", "gateway@memory.local")
-_PACKS_BEFORE_REPACK = 50
+_LOOSE_OBJECTS = 6_700
 STAGING_NAME = "memory-gateway"
 _UNTIDY = "untidy-index"
 _CRASH_REPORTS = "fast_import_crash_*"
@@ -61,6 +61,7 @@ class History:
         self.root = root
         self._git = Git(root)
         self._lock = threading.Lock()
+        self._repacking = threading.Lock()
         self.git_dir: Path = root / ".git"
         self._prefix = ""
         self._hash_name = "sha1"
@@ -247,13 +248,26 @@ class History:
         self._untidy.unlink()
         self.resync_index(waiting)
 
+    def needs_upkeep(self, most_packs: int) -> bool:
+        """Whether there are too many packs or loose objects, and nothing that a person is in the middle of."""
+        if any((self.git_dir / name).exists() for name in _IN_PROGRESS):
+            return False
+        packs = sum(1 for _ in (self.git_dir / "objects" / "pack").glob("*.pack"))
+        # As `git gc --auto` estimates it: by the objects in one of 256 folders.
+        loose = sum(1 for _ in (self.git_dir / "objects" / "17").glob("*"))
+        return packs > most_packs or loose * 256 > _LOOSE_OBJECTS
+
     def upkeep(self) -> None:
-        """Fold many small packs into few, and keep history queries fast. In the background only."""
-        packs = list((self.git_dir / "objects" / "pack").glob("*.pack"))
-        if len(packs) > _PACKS_BEFORE_REPACK:
-            with self._lock:
-                self._git.ask("repack", "-d", "--geometric=2", "-q")
-                self._git.ask("commit-graph", "write", "--reachable", "--split", "--changed-paths")
+        """Fold packs and loose objects into few packs, and keep history queries fast; git may be used meanwhile.
+
+        Nothing is lost by it: a geometric repack takes what is unreachable along, and reflogs are left alone.
+
+        Raises:
+            GitTrouble: with git's own words.
+        """
+        with self._repacking:
+            self._git.run("repack", "-d", "--geometric=2", "-q")
+            self._git.run("commit-graph", "write", "--reachable", "--split", "--changed-paths")
 
     @property
     def _untidy(self) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable
@@ -9,20 +10,25 @@ from collections.abc import Callable
 from gateway import log
 from gateway.access.authenticate import Authenticator
 from gateway.clock import now_ms
-from gateway.errors import GatewayError, GitTrouble
+from gateway.errors import Busy, GatewayError, GitTrouble
 from gateway.importer import problems_note
 from gateway.importer.importer import ImportReport
 from gateway.importer.parts import Parts
 from gateway.importer.recover import recover
 from gateway.importer.watch import Watcher
-from gateway.ledger import audit, idempotency, sessions
-from gateway.services import sync
+from gateway.services import rebuild, sync
 from gateway.skills.review_branches import ReviewBranches
+from gateway.workers import jobs, upkeep
+from gateway.workers.consolidation.run import Consolidation
 
 _LOG = log.get("workers")
 _UPKEEP_SECONDS = 30.0
 _IDLE_SECONDS = 1.0
 _GATHER_SECONDS = 0.15
+_PROVIDER_SECONDS = 5.0
+# A search takes seconds at most: by then nobody asks the index that was taken over.
+_RETIRE_SECONDS = 30.0
+_JOBS_SECONDS = 5.0
 _READS_SECONDS = 0.8  # entries about reads are written within a second
 
 
@@ -70,14 +76,18 @@ class Worker:
 class Workers:
     """All background threads of one gateway."""
 
-    def __init__(self, parts: Parts, authenticator: Authenticator, branches: ReviewBranches) -> None:
+    def __init__(
+        self, parts: Parts, authenticator: Authenticator, branches: ReviewBranches, consolidation: Consolidation
+    ) -> None:
         self._parts = parts
+        self._consolidation = consolidation
         self._branches = branches
         self._authenticator = authenticator
         self._changed: set[str] = set()
         self._changed_lock = threading.Lock()
         self._next_scan = 0.0
         self._next_upkeep = 0.0
+        self._migrate_pause = _IDLE_SECONDS
         self._problems_changed = True
         self._said: str | None = None
         self._stopping = False
@@ -87,11 +97,21 @@ class Workers:
         self._embed = Worker("embed", self._embed_step, lambda: 2.0)
         self._git = Worker("git", self._git_step, lambda: settings.git.batch_seconds)
         self._audit = Worker("audit", self._audit_step, lambda: _READS_SECONDS)
-        self._all = [self._import, self._index, self._embed, self._git, self._audit]
+        self.maintenance = upkeep.maintenance(parts)
+        self._maintain = Worker("maintain", self._maintain_step, lambda: settings.maintenance.interval_seconds)
+        self._all = [self._import, self._index, self._embed, self._git, self._audit, self._maintain]
+        if parts.migration is not None:
+            self._all.append(Worker("migrate", self._migrate_step, lambda: self._migrate_pause))
         if settings.git.remote is not None:
             self._all.append(Worker("sync", self._sync_step, lambda: settings.git.sync_seconds))
+        if settings.consolidation.enabled:
+            pace = settings.consolidation.every_seconds
+            self._all.append(Worker("consolidate", self._consolidate_step, lambda: pace))
         parts.importer.on_change = self._on_change
         parts.wake = self._index.wake
+        ordered = Worker("jobs", self._jobs_step, lambda: _JOBS_SECONDS)
+        self._all.append(ordered)
+        parts.wake_jobs = ordered.wake
         if settings.watch.enabled:
             staging = parts.files.staging
             parts.watcher = Watcher(
@@ -108,6 +128,7 @@ class Workers:
     def stop(self, seconds: float = 20.0) -> None:
         """Stop all threads, each within a bound; what is left waits in the ledger."""
         self._stopping = True
+        self._consolidation.stop()
         if self._parts.watcher is not None:
             self._parts.watcher.stop()
         for worker in self._all:
@@ -166,13 +187,24 @@ class Workers:
         if feed.feed():
             self._embed.wake()
         if feed.needs_optimise():
-            feed.optimise()
+            self.maintenance.hasten("index")
+            self._maintain.wake()
 
     def _embed_step(self) -> None:
         self._parts.feed.fill_vectors(keep_going=lambda: not self._stopping)
 
+    def _jobs_step(self) -> None:
+        if self._parts.scanned.is_set():
+            jobs.run(self._parts, lambda: not self._stopping)
+
     def _audit_step(self) -> None:
         self._parts.reads.flush()
+        self._parts.uses.flush()
+
+    def _consolidate_step(self) -> None:
+        if self._parts.scanned.is_set():  # what is not read yet looks as if it were gone
+            with contextlib.suppress(Busy):  # somebody asked for a pass a moment ago
+                self._consolidation.run(keep_going=lambda: not self._stopping)
 
     def _sync_step(self) -> None:
         if not self._parts.scanned.is_set():
@@ -195,9 +227,22 @@ class Workers:
             self._next_upkeep = time.monotonic() + _UPKEEP_SECONDS
             recover(parts.importer)  # writes that an error (a full disk) left half-way
             parts.writes.settle_spares()
-            parts.history.upkeep()
             self._authenticator.flush()
-            with parts.ledger.write() as tx:
-                sessions.purge_expired(tx, now_ms())
-                audit.trim(tx, now_ms() - parts.settings.policy.audit_days * 86_400_000)
-                idempotency.expire(tx, now_ms() - parts.settings.policy.idempotency_hours * 3_600_000)
+
+    def _maintain_step(self) -> None:
+        if self._parts.scanned.is_set():
+            self.maintenance.run(lambda: not self._stopping)
+
+    def _migrate_step(self) -> None:
+        parts, migration = self._parts, self._parts.migration
+        if migration is None:
+            rebuild.close_retired(parts)
+            return
+        if not parts.scanned.is_set():
+            return
+        share = parts.settings.maintenance.migration_share
+        started = time.monotonic()
+        self._migrate_pause = _RETIRE_SECONDS
+        if not rebuild.migrate(parts):
+            spent = (time.monotonic() - started) * (1 - share) / share
+            self._migrate_pause = _PROVIDER_SECONDS if migration.error is not None else min(spent, _PROVIDER_SECONDS)

@@ -55,7 +55,7 @@ def start(data_dir: Path, **settings) -> tuple[Server, uvicorn.Server, threading
     settings.setdefault("embedding", {"provider": "none"})
     gateway = open_gateway(load_settings(data_dir=data_dir, port=port, **settings))
     config = uvicorn.Config(asgi.build(gateway), log_config=None, lifespan="on")
-    server = uvicorn.Server(config)
+    server = asgi.Server(config, gateway)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
     key = (data_dir / "admin.key").read_text("ascii").strip()

@@ -33,9 +33,15 @@ def fuzzed(tmp_path_factory, template):
         yield server
 
 
-ROUTES = re.findall(
-    r"^### ((?:GET|POST|PUT|PATCH|DELETE) /(?:v1|api)/\S+)$", API_GUIDE.read_text("utf-8"), re.MULTILINE
-)
+# An answer that never ends cannot be validated as a whole; tests/upkeep/test_events.py reads it as it comes.
+ENDLESS = {"GET /v1/events"}
+ROUTES = [
+    route
+    for route in re.findall(
+        r"^### ((?:GET|POST|PUT|PATCH|DELETE) /(?:v1|api)/\S+)$", API_GUIDE.read_text("utf-8"), re.MULTILINE
+    )
+    if route not in ENDLESS
+]
 
 
 @pytest.fixture(scope="module")

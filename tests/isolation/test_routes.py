@@ -331,6 +331,16 @@ def audits(world: World, principal: str):
         yield {"params": {"limit": 200, **_ids(user_id=user)}, "audit": True}
 
 
+def listening(world: World, principal: str):
+    """A stream that is accepted never ends: whose events it tells is walked in tests/upkeep/test_events.py."""
+    for wrong in ({"kinds": "rumour"}, {"last_event_id": "tom"}, {"last_event_id": "-1"}):
+        yield {"params": wrong, "fails": True}
+
+
+def following_jobs(world: World, principal: str):
+    yield from ({"path": {"job_id": job}, "fails": True} for job in ["job_forged", "x", "%00", "..%2F"])
+
+
 # A route that is not in this table fails the kit. Routes outside the document (the review page) are walked in
 # tests/pages/test_entry.py, and what they show to whom in tests/pages/test_pages.py.
 CASES = {
@@ -344,6 +354,7 @@ CASES = {
     ("GET", "/v1/memory/{memory_id}/history/{commit}"): versions,
     ("GET", "/v1/memory/{memory_id}/diff"): versions,
     ("GET", "/v1/memory/{memory_id}/blame"): versions,
+    ("GET", "/v1/memory/{memory_id}/lineage"): reading,
     ("POST", "/v1/memory/{memory_id}/revert"): reverting,
     ("GET", "/v1/memory/{memory_id}/receipt"): reading,
     ("POST", "/v1/memory/{memory_id}/feedback"): judging,
@@ -375,6 +386,9 @@ CASES = {
     ("GET", "/v1/audit/verify"): operations,
     ("GET", "/v1/skills"): open_to_all,
     ("GET", "/v1/health"): open_to_all,
+    ("GET", "/v1/events"): listening,
+    ("GET", "/v1/jobs"): open_to_all,
+    ("GET", "/v1/jobs/{job_id}"): following_jobs,
     ("GET", "/v1/problems"): operations,
     ("POST", "/v1/problems/confirm-deletions"): operations,
     ("POST", "/v1/import"): importing,

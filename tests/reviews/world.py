@@ -14,7 +14,7 @@ from gateway.ledger import journal, registry, reviews, tombstones
 from gateway.ledger.reviews import Review, ReviewFilter
 from gateway.ledger.schema import lineage
 from gateway.ledger.schema import tombstones as buried
-from gateway.services import memories
+from gateway.services import forgetting, memories
 from gateway.services.requests import MemoryPatch, NewMemory, Precondition
 from gateway.vault.scan import walk
 
@@ -64,7 +64,7 @@ def change(gateway: Gateway, note_id: str, **fields) -> str:
 
 def retire(gateway: Gateway, note_id: str) -> str:
     """What an agent wants to delete of the owner's; returns the id of the draft."""
-    return memories.delete(AGENT, gateway.parts, note_id, Precondition(("*",), None)).review.id
+    return forgetting.forget(AGENT, gateway.parts, note_id, Precondition(("*",), None)).review.id
 
 
 def review_of(gateway: Gateway, review_id: str) -> Review:

@@ -59,6 +59,31 @@ def upgrade() -> None:
     )
     op.create_index("ix_events_at", "events", ["at"])
     op.create_table(
+        "erasures",
+        sa.Column("note_id", sa.String(length=64), nullable=False),
+        sa.Column("namespace", sa.Text(), nullable=False),
+        sa.Column("visibility", sa.String(length=24), nullable=False),
+        sa.Column("deleted_at", sa.BigInteger(), nullable=False),
+        sa.Column("purged_at", sa.BigInteger()),
+        sa.Column("job_id", sa.String(length=40)),
+        sa.PrimaryKeyConstraint("note_id", name=op.f("pk_erasures")),
+    )
+    op.create_table(
+        "orphans",
+        sa.Column("place", sa.String(length=160), nullable=False),
+        sa.Column("text_hash", sa.String(length=64), nullable=False),
+        sa.Column("since", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("place", "text_hash", name=op.f("pk_orphans")),
+    )
+    op.create_table(
+        "turns",
+        sa.Column("turn", sa.String(length=64), nullable=False),
+        sa.Column("note_id", sa.String(length=64), nullable=False),
+        sa.Column("at", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("turn", "note_id", name=op.f("pk_turns")),
+    )
+    op.create_index("ix_turns_at", "turns", ["at"])
+    op.create_table(
         "usage",
         sa.Column("note_id", sa.String(length=64), nullable=False),
         sa.Column("hits", sa.BigInteger(), nullable=False),
@@ -68,5 +93,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    for name in ("usage", "events", "jobs", "dirty"):
+    for name in ("usage", "turns", "orphans", "erasures", "events", "jobs", "dirty"):
         op.drop_table(name)

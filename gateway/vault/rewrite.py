@@ -1,0 +1,223 @@
+"""Taking texts out of git's whole history, for an explicit purge: `git fast-export`, a filter, `git fast-import`.
+
+The stream carries no file contents, only their ids: what stays keeps its bytes, and commits before the first change
+keep their ids. Signatures of commits and tags do not survive; nothing else of a kept commit changes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from gateway.errors import CannotPurge, GitTrouble
+from gateway.vault.git import Git
+from gateway.vault.history import History
+
+_MARKS = "purge-marks"
+_EXPORT = (
+    "fast-export", "--no-data", "--show-original-ids", "--reencode=no", "--signed-tags=strip",
+    "--tag-of-filtered-object=rewrite", "--use-done-feature", "--exclude=refs/remotes/*", "--all",
+)  # fmt: skip
+_ESCAPES = {"n": b"\n", "t": b"\t", "r": b"\r", "a": b"\a", "b": b"\b", "f": b"\f", "v": b"\v"}
+_CHANGE = re.compile(rb"M [0-7]+ ([0-9a-f]{40,64}) (.+)")
+_QUOTED = re.compile(rb"\\([0-7]{3}|.)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Rewritten:
+    """What a rewriting did: new commit ids by old ones, and where the refs stood before."""
+
+    commits: Mapping[str, str]
+    refs: Mapping[str, str]
+
+
+class Rewriting:
+    """One rewriting of the vault's history. Nobody else may commit meanwhile."""
+
+    def __init__(self, history: History) -> None:
+        self._history = history
+        self._git: Git = history.runner
+
+    def check(self, *, despite_remote: bool, commits: Collection[str]) -> None:
+        """Make sure that the history may be rewritten.
+
+        Args:
+            commits: those that hold what is to go.
+
+        Raises:
+            CannotPurge: a remote has it, a stash or another worktree would be lost, or git waits for a person.
+        """
+        if self._history.prefix:
+            raise CannotPurge(
+                "The vault lies in a larger repository, whose history is not the gateway's to rewrite.",
+                advice="Rewrite it yourself, e.g. with git filter-repo.",
+            )
+        waits = self._history.waits_for()
+        if waits is not None:
+            raise CannotPurge(f"Git waits: {waits}.", advice="Finish or abort it, then purge.")
+        if self._git.text("rev-parse", "--verify", "--quiet", "refs/stash") is not None:
+            raise CannotPurge("A stash would be lost.", advice="Apply or drop your stashes, then purge.")
+        if len((self._git.text("worktree", "list", "--porcelain") or "").split("\n\n")) > 1:
+            raise CannotPurge("The repository has further worktrees.", advice="Remove them, then purge.")
+        if not despite_remote and (names := self.remotes_with(commits)):
+            raise CannotPurge(
+                f"The remote {names[0]!r} has it too; purging here alone would not help.",
+                field="despite_remote",
+                advice="Repeat with despite_remote to replace the remote's history as well; clones of others keep it.",
+            )
+
+    def remotes_with(self, commits: Collection[str]) -> list[str]:
+        """Remotes whose branches, as last seen, contain one of these commits."""
+        found: set[str] = set()
+        for commit in commits:
+            out = self._git.ask("for-each-ref", "--contains", commit, "--format=%(refname)", "refs/remotes").out
+            found |= {ref.split("/")[2] for ref in out.decode("utf-8", "replace").split()}
+        return sorted(found)
+
+    def blobs_at(self, paths: Collection[str]) -> Iterator[tuple[str, str]]:
+        """Every (path, blob id) that any commit of any branch gave to one of these paths."""
+        wanted = set(paths)
+        seen: set[tuple[str, str]] = set()
+        for match in map(_CHANGE.fullmatch, self._export().split(b"\n")):
+            if match is None:
+                continue
+            path = unquoted(match[2]).decode("utf-8", "surrogateescape")
+            key = (path, match[1].decode("ascii"))
+            if path in wanted and key not in seen:
+                seen.add(key)
+                yield key
+
+    def blob(self, blob_id: str) -> bytes:
+        """The bytes of a blob."""
+        return self._git.run("cat-file", "blob", blob_id)
+
+    def without(self, blobs: Collection[str], words: Mapping[str, str]) -> Rewritten:
+        """Rewrite all branches and tags without these blobs.
+
+        Args:
+            words: what commit messages no longer say, and what they say instead.
+
+        Raises:
+            GitTrouble: git refused; all refs are as they were.
+        """
+        refs = self._refs()
+        stream = self._export()
+        marks = self._history.staging() / _MARKS
+        filtered, originals = _filtered(stream, set(blobs), words)
+        try:
+            self._git.run("fast-import", "--quiet", "--force", "--done", f"--export-marks={marks}", send=filtered)
+            commits = _commits(marks, originals)
+        except GitTrouble:
+            self.take_back(Rewritten({}, refs))
+            raise
+        finally:
+            marks.unlink(missing_ok=True)
+        return Rewritten(commits, refs)
+
+    def take_back(self, done: Rewritten) -> None:
+        """Let all refs stand where they stood before."""
+        for ref, sha in done.refs.items():
+            self._git.ask("update-ref", ref, sha)
+
+    def replace_at(self, remote: str, done: Rewritten, gone: Sequence[str]) -> None:
+        """Replace the branches of a remote by the rewritten ones, if it still has what was last seen there.
+
+        Args:
+            gone: branches that are taken away there.
+
+        Raises:
+            GitTrouble: it refused; nothing of it changed.
+        """
+        prefix = f"refs/remotes/{remote}/"
+        out = self._git.ask("for-each-ref", "--format=%(refname) %(objectname)", prefix).out.decode("utf-8", "replace")
+        theirs = dict(line.split(" ", 1) for line in out.splitlines() if not line.startswith(f"{prefix}HEAD "))
+        specs: list[str] = []
+        leases: list[str] = []
+        for ref, seen in theirs.items():
+            branch = ref.removeprefix(prefix)
+            if branch in gone:
+                specs.append(f":refs/heads/{branch}")
+            elif (new := done.commits.get(seen)) is not None and new != seen:
+                specs.append(f"{new}:refs/heads/{branch}")
+            else:
+                continue
+            leases.append(f"--force-with-lease=refs/heads/{branch}:{seen}")
+        if specs:
+            self._git.run("push", "--quiet", "--atomic", *leases, remote, *specs)
+
+    def forget_old(self) -> None:
+        """Let git drop what no branch needs any more: reflogs of the old history, and its objects."""
+        for ref in self._refs("refs/remotes/"):
+            self._git.ask("update-ref", "-d", ref)  # the next fetch brings the present ones
+        for name in ("ORIG_HEAD", "FETCH_HEAD"):
+            (self._history.git_dir / name).unlink(missing_ok=True)
+        self._git.run("reflog", "expire", "--expire=now", "--expire-unreachable=now", "--all")
+        self._git.run("gc", "--quiet", "--prune=now")
+
+    def still_there(self, blobs: Collection[str]) -> list[str]:
+        """Of these blobs, those that git still has."""
+        return [one for one in blobs if self._git.ask("cat-file", "-e", one).code == 0]
+
+    def _export(self) -> bytes:
+        return self._git.run(*_EXPORT)
+
+    def _refs(self, prefix: str = "") -> dict[str, str]:
+        wanted = [prefix] if prefix else []
+        out = self._git.run("for-each-ref", "--format=%(refname) %(objectname)", *wanted).decode("utf-8", "replace")
+        found = dict(line.split(" ", 1) for line in out.splitlines())
+        return {ref: sha for ref, sha in found.items() if prefix or not ref.startswith("refs/remotes/")}
+
+
+def unquoted(path: bytes) -> bytes:
+    """A path of the stream as it is in the tree."""
+    if not path.startswith(b'"'):
+        return path
+
+    def plain(match: re.Match[bytes]) -> bytes:
+        code = match[1].decode("latin-1")
+        return bytes([int(code, 8)]) if code.isdigit() else _ESCAPES.get(code, match[1])
+
+    return _QUOTED.sub(plain, path[1:-1])
+
+
+def _filtered(stream: bytes, blobs: set[str], words: Mapping[str, str]) -> tuple[bytes, dict[bytes, str]]:
+    """The stream without the blobs, and which commit each of its marks was."""
+    parts: list[bytes] = []
+    originals: dict[bytes, str] = {}
+    mark = b""
+    at = 0
+    while at < len(stream):
+        end = stream.find(b"\n", at)
+        line = stream[at : end if end >= 0 else len(stream)]
+        at += len(line) + 1
+        if line.startswith(b"data "):
+            size = int(line[5:])
+            message = _reworded(stream[at : at + size], words)
+            at += size
+            parts.append(b"data %d\n%s" % (len(message), message))
+            continue
+        if line.startswith(b"mark "):
+            mark = line[5:]
+        elif line.startswith(b"original-oid "):
+            originals[mark] = line[13:].decode("ascii")
+        change = _CHANGE.fullmatch(line)
+        gone = change is not None and change[1].decode("ascii") in blobs
+        parts.append(b"D " + change[2] + b"\n" if change is not None and gone else line + b"\n")
+    return b"".join(parts), originals
+
+
+def _reworded(message: bytes, words: Mapping[str, str]) -> bytes:
+    for word, instead in words.items():
+        message = message.replace(word.encode("utf-8", "surrogateescape"), instead.encode("utf-8"))
+    return message
+
+
+def _commits(marks: Path, originals: Mapping[bytes, str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for line in marks.read_bytes().split(b"\n"):
+        mark, _, sha = line.partition(b" ")
+        if (old := originals.get(mark)) is not None:
+            found[old] = sha.decode("ascii")
+    return found

@@ -1,0 +1,79 @@
+"""Step 1, extract: candidates from the new episodes of a session that was committed or has long been silent."""
+
+from __future__ import annotations
+
+from gateway.clock import now_ms
+from gateway.ledger import Transaction, consolidating, fences, sessions
+from gateway.ledger.dirty import Dirty
+from gateway.ledger.sessions import Candidate, Session
+from gateway.services import candidates
+from gateway.services.candidates import SUBAGENT, Taking
+from gateway.workers.consolidation.report import Failure
+from gateway.workers.consolidation.sifting import sift
+from gateway.workers.consolidation.work import NotNow, Pass, Seen, Stale, fingerprint, is_on
+
+
+def look_at(run: Pass, work: Dirty) -> None:
+    """Read what is new in a session, and sift what it says.
+
+    Raises:
+        NotNow: the session still goes on, is being cleared, or the budget is spent; what was read stays read.
+        Stale: something changed meanwhile.
+    """
+    user_id, _, session_id = work.key.partition("/")
+    with run.parts.ledger.read() as tx:
+        session = sessions.session(tx, user_id, session_id, at=now_ms())
+        if session is None or session.kind == SUBAGENT:
+            return
+        if fences.active(tx).covers_session(user_id, session_id, session.agent_id):
+            raise NotNow("it is being cleared")
+        if not _is_over(run, tx, session):
+            raise NotNow("it still goes on")
+        if not is_on(tx, user_id, "extract", "classify"):
+            run.report.skipped.append(Failure(work.kind, work.key, "its user switched extraction off"))
+            return
+        seen = Seen(work, fingerprint(run, tx, user_id), user_id, {})
+    found = candidates.preview(run.parts, session, run.budget.more) if run.dry else _taken(run, session, seen)
+    if run.dry:
+        _count(run, len(found), "rules")
+    with run.parts.ledger.read() as tx:
+        known = sessions.candidates_of(tx, user_id, session_id)
+    waiting = [one for one in known if one.status == consolidating.OPEN]
+    ids = {one.id for one in known}
+    sift(run, seen, [*waiting, *(one for one in found if run.dry and one.id not in ids)])
+
+
+def _taken(run: Pass, session: Session, seen: Seen) -> list[Candidate]:
+    unchanged = [True]
+
+    def still_valid(tx: Transaction) -> bool:
+        try:
+            seen.check(run, tx)
+        except Stale:
+            unchanged[0] = False
+        return unchanged[0]
+
+    def keep_going() -> bool:
+        return run.budget.more() and not (run.model is not None and run.model.spent)
+
+    taken = candidates.take(run.parts, session, run.model, Taking(keep_going=keep_going, still_valid=still_valid))
+    by = "+".join(sorted(taken.by)) or "rules"
+    _count(run, len(taken.candidates), by)
+    if not unchanged[0]:
+        raise Stale("it changed while it was read")
+    if not taken.done:
+        raise NotNow("the budget of the pass is spent; the rest is read later")
+    return taken.candidates
+
+
+def _count(run: Pass, found: int, by: str) -> None:
+    run.report.extracted += found
+    if found:
+        run.report.extracted_by[by] = run.report.extracted_by.get(by, 0) + found
+
+
+def _is_over(run: Pass, tx: Transaction, session: Session) -> bool:
+    if session.status == "committed":
+        return True
+    last = sessions.episodes_of(tx, session.user_id, session.id, limit=1, newest=True)
+    return bool(last) and now_ms() - last[0].created_at >= run.settings.idle_seconds * 1000

@@ -1,0 +1,13 @@
+"""Worlds for tests of consolidation."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.consolidation.world import World
+
+
+@pytest.fixture
+def world(opened) -> World:
+    """Tom, Ann and hermes; keywords only, no model."""
+    return World(opened()).people()

@@ -177,7 +177,7 @@ class ConsolidationSettings(Group):
     alike: float = Field(0.965, ge=0, le=1, description="Cosine that confirms a repeat of a bit more words.")
     across: float = Field(0.86, ge=0, le=1, description="The same across two languages.")
     unsure: float = Field(0.9, ge=0, le=1, description="Cosine from which on a language model is asked.")
-    promote_score: float = Field(0.6, ge=0, le=1, description="Candidates of this score are proposed or written.")
+    promote_score: float = Field(0.55, ge=0, le=1, description="Candidates of this score are proposed or written.")
     direct_sessions: int = Field(2, ge=2, description="Conversations before one is written without a person.")
     profile_sessions: int = Field(3, ge=2, description="Conversations before a preference is proposed for a profile.")
     profile_confidence: float = Field(0.8, ge=0, le=1, description="...if it is also at least this sure.")

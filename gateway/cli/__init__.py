@@ -28,6 +28,7 @@ _COMMANDS = {
     "consolidate": "consolidating:consolidate",
     "search": "searching:search",
     "sandbox": "sandboxing:sandbox",
+    "forget": "forgetting:forget",
     "log": "history:log",
     "diff": "history:diff",
     "revert": "history:revert",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeAlias
 
 import httpx
 
@@ -24,6 +24,8 @@ from .answers import (
 )
 from .calls import TRIES, Call, Calls, is_final, may_retry, pause, result, worth_retrying
 from .listening import Listening
+
+Events: TypeAlias = AsyncGenerator[Happened, None]
 
 
 class AsyncMemoryGateway:
@@ -147,9 +149,7 @@ class AsyncMemoryGateway:
         """See `MemoryGateway.reject`."""
         return await self._send(self._calls.decide(review_id, "reject", etag, reason=reason))
 
-    async def events(
-        self, *, kinds: Sequence[str] = (), last_event_id: int | None = None
-    ) -> AsyncGenerator[Happened, None]:
+    async def events(self, *, kinds: Sequence[str] = (), last_event_id: int | None = None) -> Events:
         """See `MemoryGateway.events`."""
         listening = Listening(kinds, last_event_id)
         while True:

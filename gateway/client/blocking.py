@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeAlias
 
 import httpx
 
@@ -24,6 +24,8 @@ from .answers import (
 )
 from .calls import TRIES, Call, Calls, is_final, may_retry, pause, result, worth_retrying
 from .listening import Listening
+
+Events: TypeAlias = Iterator[Happened]
 
 
 class MemoryGateway:
@@ -156,7 +158,7 @@ class MemoryGateway:
         """Reject a draft: the same is not proposed again. Not for agents."""
         return self._send(self._calls.decide(review_id, "reject", etag, reason=reason))
 
-    def events(self, *, kinds: Sequence[str] = (), last_event_id: int | None = None) -> Iterator[Happened]:
+    def events(self, *, kinds: Sequence[str] = (), last_event_id: int | None = None) -> Events:
         """What happens from now on, or after the event of this number; blocks in between and goes on by itself.
 
         Raises:

@@ -63,12 +63,14 @@ class Taking:
         agent_id: who acts, where the session names no agent.
         target_namespace: where they are to go; None: where they belong.
         keep_going: asked before each episode; the rest waits behind the cursor.
+        cut_off: asked after an episode that rules read though there is a model; then it is read another time.
         still_valid: asked in the transaction that would keep an episode's candidates.
     """
 
     agent_id: str | None = None
     target_namespace: str | None = None
     keep_going: Callable[[], bool] = lambda: True
+    cut_off: Callable[[], bool] = lambda: False
     still_valid: Callable[[Transaction], bool] = lambda _tx: True
 
 
@@ -120,6 +122,8 @@ def take(parts: Parts, session: Session, model: LanguageModel | None, taking: Ta
             if not taking.keep_going():
                 return replace(taken, done=False)
             found = extract(Transcript(episode.content, known), model)
+            if model is not None and found.by == "rules" and taking.cut_off():
+                return replace(taken, done=False)
             rows = [_candidate(one, episode, session, taking) for one in found.candidates]
             cursor = episode.seq
             with parts.ledger.write() as tx:

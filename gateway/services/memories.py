@@ -107,7 +107,7 @@ def present(principal: Principal, parts: Parts, note_id: str) -> tuple[NoteRow, 
     """
     row, decision = find(principal, parts, note_id, "read")
     read = parts.files.read(row.path)
-    if read is not None and read.etag != row.etag:  # edited a moment ago: take the edit in first
+    if read is None or read.etag != row.etag:  # edited or moved a moment ago: take that in first
         parts.importer.import_paths([row.path], settled=True)
         row, decision = find(principal, parts, note_id, "read")
         read = parts.files.read(row.path)

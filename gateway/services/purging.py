@@ -70,6 +70,9 @@ def order(principal: Principal, parts: Parts, wanted: PurgeRequest) -> Job:
     options = {"memory_ids": ids, "everything": everything, "despite_remote": wanted.despite_remote}
     job = jobs.new(KIND, requested_by="admin", options=options, phase="history")
     with parts.ledger.write() as tx:
+        same = next((one for one in jobs.open_jobs(tx, [KIND]) if one.options == options), None)
+        if same is not None:
+            return same
         jobs.add(tx, job)
         audit.write(tx, guard.entry(principal, "purge", "gateway", target_id=job.id, decision=decision))
     parts.wake_jobs()
@@ -86,11 +89,11 @@ def run(parts: Parts, job_id: str, *, keep_going: Callable[[], bool] = lambda: T
     try:
         with parts.ledger.write() as tx:
             jobs.change(tx, job_id, status=jobs.RUNNING, total=len(ids))
-        _history(parts, job, ids)
-        _phase(parts, job_id, "index")
-        rebuild.rebuild(LOCAL_OPERATOR, parts)
-        _phase(parts, job_id, "ledger")
-        parts.ledger.compact()
+        if _history(parts, job, ids) or ids:
+            _phase(parts, job_id, "index")
+            rebuild.rebuild(LOCAL_OPERATOR, parts)
+            _phase(parts, job_id, "ledger")
+            parts.ledger.compact()
     except (CannotPurge, GitTrouble) as error:
         with parts.ledger.write() as tx:
             jobs.finish(tx, job_id, error=f"{error.detail} {error.advice or ''}".strip())
@@ -116,7 +119,8 @@ def _ids(parts: Parts, asked: Collection[str] | None) -> list[str]:
     return list(dict.fromkeys(asked))
 
 
-def _history(parts: Parts, job: Job, ids: list[str]) -> None:
+def _history(parts: Parts, job: Job, ids: list[str]) -> bool:
+    """Rewrite the history, if it has anything of them. Returns whether it had."""
     forgetting.finish(parts)
     problems_note.update(parts.importer)
     parts.writes.settle_spares(wait_ms=0)
@@ -127,7 +131,7 @@ def _history(parts: Parts, job: Job, ids: list[str]) -> None:
         if not traces.blobs and not traces.commits:
             with parts.ledger.write() as tx:
                 erasure.purged(tx, ids, traces.drafts, {})
-            return
+            return False
         rewriting.check(despite_remote=bool(job.options.get("despite_remote")), commits=traces.commits)
         branches = Branches(parts.history)
         tips = branches.tips()
@@ -146,6 +150,7 @@ def _history(parts: Parts, job: Job, ids: list[str]) -> None:
     left = rewriting.still_there(traces.blobs)
     if left:
         raise GitTrouble(f"Git still has {len(left)} of the texts.", advice="Is another process using the repository?")
+    return True
 
 
 def _replace_remotes(rewriting: Rewriting, done: Rewritten, traces: _Traces, gone: list[str]) -> None:

@@ -72,7 +72,7 @@ _RULES: tuple[tuple[str, float, float, re.Pattern[str]], ...] = tuple(
                 r"\b(?:i|we) (?:can't stand|cannot stand|(?:always|never) (?:want|use|drink|eat|take))\b",
                 r"\b(?:i'm|i am) (?:\w+ )?(?:fond of|a fan of|used to)\b|\bi'd rather\b|\bi would rather\b",
                 r"\b(?:is|are) (?:what|how) i (?:prefer|like|want)\b|\bi don't (?:eat|drink|like|use|want)\b",
-                "(?:我|用户)[^，。]{0,12}(?:喜欢|偏好|偏爱|讨厌|习惯|最爱|受不了|爱喝|爱吃|爱用)|比起[^，。]{1,12}更",
+                "(?:我|用户)[^，。]{0,24}(?:喜欢|偏好|偏爱|讨厌|习惯|最爱|受不了|爱喝|爱吃|爱用)|比起[^，。]{1,12}更",
                 "(?:我|用户)(?:从来不|从不|不)(?:吃|喝|用)",
             ),
         ),

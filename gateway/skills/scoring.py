@@ -1,6 +1,6 @@
 """What a candidate is worth, and what is left of a memory's importance when nobody asks for it. Pure.
 
-    score = trust × (0.40 × importance + 0.25 × stability + 0.35 × repetition)
+    score = trust × (0.30 × importance + 0.20 × stability + 0.50 × repetition)
 
     importance   what the extraction said, 0 to 1
     stability    by kind (preference and decision 0.8, fact 0.7, experience 0.6); less where it speaks of a moment or is
@@ -17,7 +17,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
-WEIGHTS = {"importance": 0.40, "stability": 0.25, "repetition": 0.35}
+WEIGHTS = {"importance": 0.30, "stability": 0.20, "repetition": 0.50}
 _STABILITY = {"preference": 0.8, "decision": 0.8, "fact": 0.7, "experience": 0.6}
 _OTHER_KIND = 0.5
 _PASSING, _UNSURE = 0.3, 0.6

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from tests.api.conftest import template
 from tests.consolidation.world import World
+
+__all__ = ["template", "world"]
 
 
 @pytest.fixture

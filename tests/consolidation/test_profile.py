@@ -8,7 +8,12 @@ from gateway.workers.consolidation.evolving import with_lines
 from tests.consolidation.world import TOM, World
 
 LINE = "I prefer dark mode in every editor."
-WAYS = [LINE, "The user prefers dark mode in every editor.", "我在每个编辑器里都喜欢深色模式。", "I prefer dark mode in all editors."]
+WAYS = [
+    LINE,
+    "The user prefers dark mode in every editor.",
+    "我在每个编辑器里都喜欢深色模式。",
+    "I prefer dark mode in all editors.",
+]
 
 
 def profile_drafts(world: World):

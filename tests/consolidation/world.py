@@ -14,7 +14,15 @@ from gateway.ledger.reviews import Review, ReviewFilter
 from gateway.services import agents, memories, users
 from gateway.services import reviews as review_service
 from gateway.services import sessions as session_service
-from gateway.services.requests import AcceptReview, CommitSession, NewAgent, NewEpisode, NewMemory, NewUser, RejectReview
+from gateway.services.requests import (
+    AcceptReview,
+    CommitSession,
+    NewAgent,
+    NewEpisode,
+    NewMemory,
+    NewUser,
+    RejectReview,
+)
 from gateway.workers.consolidation.report import PassReport
 
 DATA = Path(__file__).resolve().parent.parent / "data" / "consolidation"

@@ -109,6 +109,11 @@ def reverting(world: World, principal: str):
         yield case | {"json": ids | {"to": "1"}}
 
 
+def restoring(world: World, principal: str):
+    """Of memories that the principal may not write; of its own, none is archived: that fails as well."""
+    yield from ({"path": {"memory_id": memory_id}, "fails": True} for memory_id in memory_ids(world, principal))
+
+
 def judging(world: World, principal: str):
     for token, made in world.memories.items():
         if token not in ALLOWED[principal]:
@@ -341,6 +346,30 @@ def following_jobs(world: World, principal: str):
     yield from ({"path": {"job_id": job}, "fails": True} for job in ["job_forged", "x", "%00", "..%2F"])
 
 
+def clearing(world: World, principal: str):
+    """Scopes of others, and one's own by those who may not: each must fail; nothing of the world is ever cleared."""
+    person = principal in ("tom", "tom_ws1_only", "ann")
+    theirs = {"tom": ["hermes", "nanobot"], "ann": ["claude"]}
+    for user, agent_ids in theirs.items():
+        if not (person and _user_of(principal) == user):
+            for scope, name in [("user", user), *(("agent", one) for one in agent_ids), ("session", f"{user}session")]:
+                yield {"json": {"scope": scope, "id": name}, "fails": True}
+                yield {"json": {"scope": scope, "id": name, "user_id": user, "include_directives": True}, "fails": True}
+    for name in ("ws1", "ws2") if not person else ():
+        yield {"json": {"scope": "workspace", "id": name}, "fails": True}
+    yield {"json": {"scope": "user", "id": "forged"}, "fails": True}
+
+
+def erased(world: World, principal: str):
+    """Nothing of the world was forgotten: nobody is told anything."""
+    yield from ({"path": {"memory_id": memory_id}, "fails": True} for memory_id in memory_ids(world, principal))
+
+
+def having_back(world: World, principal: str):
+    for path in ("Users/tom/LongTerm/x.md", "Users/ann/Profile.md", "../x.md", "Reviews/Problems.md"):
+        yield {"json": {"path": path}, "fails": True}
+
+
 # A route that is not in this table fails the kit. Routes outside the document (the review page) are walked in
 # tests/pages/test_entry.py, and what they show to whom in tests/pages/test_pages.py.
 CASES = {
@@ -356,6 +385,7 @@ CASES = {
     ("GET", "/v1/memory/{memory_id}/blame"): versions,
     ("GET", "/v1/memory/{memory_id}/lineage"): reading,
     ("POST", "/v1/memory/{memory_id}/revert"): reverting,
+    ("POST", "/v1/memory/{memory_id}/restore"): restoring,
     ("GET", "/v1/memory/{memory_id}/receipt"): reading,
     ("POST", "/v1/memory/{memory_id}/feedback"): judging,
     ("POST", "/v1/sessions"): opening,
@@ -394,6 +424,11 @@ CASES = {
     ("POST", "/v1/import"): importing,
     ("POST", "/v1/rebuild"): operations,
     ("POST", "/v1/sync"): operations,
+    ("POST", "/v1/consolidate"): operations,
+    ("POST", "/v1/clear"): clearing,
+    ("POST", "/v1/purge"): operations,
+    ("GET", "/v1/memory/{memory_id}/erasure"): erased,
+    ("POST", "/v1/problems/restore"): having_back,
     ("POST", "/v1/context"): contexts,
     ("GET", "/v1/prompts/router"): prompts,
     ("GET", "/v1/prompts/worker"): prompts,

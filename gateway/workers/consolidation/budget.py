@@ -48,7 +48,7 @@ class MeteredModel:
     @property
     def spent(self) -> bool:
         """Whether all calls of the pass were made, though the model works."""
-        return self._budget.calls_made >= self._budget.calls and self._failures < _FAILURES
+        return self._budget.calls_made >= self._budget.calls and self._failures == 0
 
     def ask(self, order: str, text: str, schema: Mapping[str, Any]) -> dict[str, Any]:
         """See `LanguageModel.ask`.

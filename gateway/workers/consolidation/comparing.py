@@ -134,6 +134,9 @@ def _merge(run: Pass, seen: Seen, rows: list[NoteRow]) -> None:
         evidence = evidence_of(tx, [row.note_id for row in ordered])
     leader, others = ordered[0], ordered[1:]
     ids = [row.note_id for row in others]
+    if run.dry and run.united.issuperset([leader.note_id, *ids]):
+        return
+    run.united.update([leader.note_id, *ids])
     if not own:
         _propose_merge(run, seen, ordered, evidence)
         return

@@ -12,6 +12,9 @@ from gateway.workers.consolidation.report import Failure
 from gateway.workers.consolidation.sifting import sift
 from gateway.workers.consolidation.work import NotNow, Pass, Seen, Stale, fingerprint, is_on
 
+# Passes that a model may be too slow for before the rules read what it was given.
+_PATIENCE = 3
+
 
 def look_at(run: Pass, work: Dirty) -> None:
     """Read what is new in a session, and sift what it says.
@@ -33,7 +36,11 @@ def look_at(run: Pass, work: Dirty) -> None:
             run.report.skipped.append(Failure(work.kind, work.key, "its user switched extraction off"))
             return
         seen = Seen(work, fingerprint(run, tx, user_id), user_id, {})
-    found = candidates.preview(run.parts, session, run.budget.more) if run.dry else _taken(run, session, seen)
+    found = (
+        candidates.preview(run.parts, session, run.budget.more)
+        if run.dry
+        else _taken(run, session, seen, tries=work.tries)
+    )
     if run.dry:
         _count(run, len(found), "rules")
     with run.parts.ledger.read() as tx:
@@ -43,7 +50,7 @@ def look_at(run: Pass, work: Dirty) -> None:
     sift(run, seen, [*waiting, *(one for one in found if run.dry and one.id not in ids)])
 
 
-def _taken(run: Pass, session: Session, seen: Seen) -> list[Candidate]:
+def _taken(run: Pass, session: Session, seen: Seen, *, tries: int) -> list[Candidate]:
     unchanged = [True]
 
     def still_valid(tx: Transaction) -> bool:
@@ -56,7 +63,11 @@ def _taken(run: Pass, session: Session, seen: Seen) -> list[Candidate]:
     def keep_going() -> bool:
         return run.budget.more() and not (run.model is not None and run.model.spent)
 
-    taken = candidates.take(run.parts, session, run.model, Taking(keep_going=keep_going, still_valid=still_valid))
+    def cut_off() -> bool:
+        return not run.budget.more() and tries < _PATIENCE
+
+    taking = Taking(keep_going=keep_going, cut_off=cut_off, still_valid=still_valid)
+    taken = candidates.take(run.parts, session, run.model, taking)
     by = "+".join(sorted(taken.by)) or "rules"
     _count(run, len(taken.candidates), by)
     if not unchanged[0]:

@@ -47,7 +47,7 @@ def sweep(run: Pass) -> None:
         if not run.budget.more():
             break
         last = row.note_id
-        if parse_namespace(row.namespace).room not in ROOMS:
+        if parse_namespace(row.namespace).room not in ROOMS or row.note_id in run.handled:
             continue
         with run.parts.ledger.read() as tx:
             user_id = user_of(run, tx, row.namespace)
@@ -72,6 +72,7 @@ def judge(run: Pass, seen: Seen, row: NoteRow) -> bool:
         NotNow: a person must decide something first.
         Stale: it changed meanwhile.
     """
+    run.handled.add(row.note_id)
     with run.parts.ledger.read() as tx:
         if not is_on(tx, seen.user_id, "prune"):
             return False

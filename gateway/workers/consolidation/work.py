@@ -60,7 +60,8 @@ class Pass:
 
     Attributes:
         claims: preferences that may have become stable enough for a profile.
-        handled: candidates that a dry run has dealt with; nothing else remembers it.
+        handled: memories judged in this pass, and candidates that a dry run has dealt with.
+        united: memories that were found to say the same as others.
     """
 
     parts: Parts
@@ -72,6 +73,7 @@ class Pass:
     model_name: str = ""
     claims: list[Claim] = field(default_factory=list["Claim"])
     handled: set[str] = field(default_factory=set[str])
+    united: set[str] = field(default_factory=set[str])
 
     @property
     def dry(self) -> bool:
@@ -187,9 +189,9 @@ def propose_draft(run: Pass, seen: Seen, wanted: Proposal, *, extend: bool = Fal
     if not room and standing is None:
         raise NotNow("enough drafts wait")
     if run.dry:
-        run.report.proposed.append(
-            Proposed(wanted.proposal, wanted.target_namespace, wanted.target_id, wanted.why, None)
-        )
+        would = Proposed(wanted.proposal, wanted.target_namespace, wanted.target_id, wanted.why, None)
+        if would not in run.report.proposed:  # a contradiction is met from both of its sides
+            run.report.proposed.append(would)
         return None
     try:
         with parts.importer.lock:

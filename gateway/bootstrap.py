@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -169,7 +170,12 @@ def _assembled(settings: Settings, parts: Parts, locks: list[DirectoryLock]) -> 
     turns = Turns()
     model = ChatModel(settings.llm) if settings.llm.provider == "openai" else None
     consolidation = Consolidation(parts, model)
-    parts.on_forgotten = lambda ids: (turns.forget(ids), consolidation.forget())[0]
+
+    def forgotten(note_ids: Collection[str] | None) -> None:
+        turns.forget(note_ids)
+        consolidation.forget()
+
+    parts.on_forgotten = forgotten
     streams = Streams(settings.policy.event_streams, settings.policy.event_streams_per_key)
     parts.ledger.on_commit = streams.wake
     return Gateway(

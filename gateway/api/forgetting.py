@@ -12,7 +12,7 @@ from pydantic import Field
 from gateway.api.headers import gateway_of, principal_of
 from gateway.api.problems import ERRORS
 from gateway.ledger.jobs import Job
-from gateway.services import clearing, forgetting, purging, versions
+from gateway.services import clearing, forgetting, purging
 from gateway.services.clearing import ClearRequest
 from gateway.services.purging import PurgeRequest
 from gateway.services.records import Deleted, Written
@@ -56,8 +56,7 @@ def erasure(request: Http, memory_id: FromPath[str]) -> Deleted:
 @post("/v1/problems/restore", responses=ERRORS, status_code=200, sync_to_thread=True)
 def restore(request: Http, data: JSONBody[RestoreRequest]) -> Written:
     """Have a forgotten text back whose file stands in the vault again. For people, not for agents."""
-    parts = gateway_of(request).parts
-    return versions.written(parts, forgetting.undo(principal_of(request), parts, data.path))
+    return forgetting.undo(principal_of(request), gateway_of(request).parts, data.path)
 
 
 def _ordered(job: Job) -> Response[Ordered]:

@@ -124,8 +124,7 @@ class _Local:
     def undo(self, path: str) -> dict[str, Any]:
         from gateway.services import forgetting
 
-        row = forgetting.undo(LOCAL_OPERATOR, self._parts, path)
-        return {"id": row.note_id, "path": row.path}
+        return asdict(forgetting.undo(LOCAL_OPERATOR, self._parts, path))
 
     def clear(self, body: dict[str, Any]) -> dict[str, Any]:
         from gateway.services import clearing

@@ -97,7 +97,8 @@ def note_row(
 
 def held_row(row: NoteRow, etag: str, changed_at: int) -> NoteRow:
     """The row of a known note whose file cannot be trusted right now: not recalled until it is mended."""
-    return replace(row, status=HELD, etag=etag, updated_at=changed_at, index_error=None)
+    # Its bytes may be the ones that the index knows: it must be told all the same.
+    return replace(row, status=HELD, etag=etag, updated_at=changed_at, fts_etag=None, index_error=None)
 
 
 def needs_indexing(before: NoteRow | None, after: NoteRow) -> NoteRow:

@@ -72,7 +72,8 @@ class Order:
     def intent(self, intent_id: str) -> Intent:
         """The journal's form of the order."""
         new = None if self.data is None else etag_of(self.data)
-        request = {"entry": asdict(self.entry), "may_return": self.may_return, "review_id": self.review_id}
+        request: dict[str, Any] = {"entry": asdict(self.entry), "may_return": self.may_return}
+        request["review_id"] = self.review_id
         if self.op == "delete":
             request |= {"job_id": self.job_id, "alone": self.alone}
         if self.moved_from is not None:

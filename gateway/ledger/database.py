@@ -94,7 +94,8 @@ class Ledger:
             try:
                 driver.execute("PRAGMA optimize")
                 before = driver.execute("PRAGMA freelist_count").fetchone()[0]
-                driver.execute(f"PRAGMA incremental_vacuum({int(pages)})").fetchall()
+                if pages > 0:  # none would mean all; and only a script is carried out to its end
+                    driver.executescript(f"PRAGMA incremental_vacuum({int(pages)})")
                 freed = before - driver.execute("PRAGMA freelist_count").fetchone()[0]
                 driver.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
             finally:

@@ -26,7 +26,7 @@ from gateway.services import memories, policy, versions
 from gateway.services.authors import actor_of
 from gateway.services.lookup import missing
 from gateway.services.proposing import Origin, propose_archive
-from gateway.services.records import DONE, PENDING, Deleted, Erased, InReview, content_of
+from gateway.services.records import DONE, PENDING, Deleted, Erased, InReview, Written, content_of
 from gateway.services.requests import Precondition
 
 _LOG = log.get("forgetting")
@@ -141,7 +141,7 @@ def finish(parts: Parts) -> int:
     return done
 
 
-def undo(principal: Principal, parts: Parts, path: str) -> NoteRow:
+def undo(principal: Principal, parts: Parts, path: str) -> Written:
     """Have a forgotten text back whose file stands in the vault again: a person's explicit wish, and audited.
 
     Raises:
@@ -171,7 +171,7 @@ def undo(principal: Principal, parts: Parts, path: str) -> NoteRow:
     parts.wake()
     if row is None or row.status == HELD:
         raise Invalid("The note has another problem; see /v1/problems.", field="path")
-    return row
+    return versions.written(parts, row)
 
 
 def _release(tx: Transaction, parts: Parts, path: str, namespace: str, principal: Principal) -> None:

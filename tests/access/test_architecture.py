@@ -37,6 +37,12 @@ SHARED = {
     ("search", "text_now"): "the text of a memory that a search may show",
     ("suppression", "active_directives"): "directives of a user whose reading was decided, or who is searched for",
     ("suppression", "suppressed_topics"): "what is left out of a search of the user's own",
+    ("memories", "recalled"): "the first answer to the same request of the same key",
+    ("forgetting", "report"): "places and states of a memory that may be forgotten",
+    ("forgetting", "finish"): "takes files of forgotten drafts away, tells nothing",
+    ("clearing", "run"): "carries out a job that was decided",
+    ("clearing", "run_all"): "carries out jobs that were decided",
+    ("purging", "run"): "carries out a job that was decided",
     ("sync", "run"): "the work of the background, without a request",
 }
 # What a door may call without a key.

@@ -204,7 +204,7 @@ def test_a_person_has_the_file_back(forgotten):
     with pytest.raises((NotAllowed, NotFound)):
         forgetting.undo(AGENT, forgotten.gateway.parts, forgotten.name)
     row = forgetting.undo(OWNER, forgotten.gateway.parts, forgotten.name)
-    assert row.note_id == forgotten.id
+    assert row.id == forgotten.id
     assert recalled(forgotten.gateway)
     assert forgotten.path.read_bytes() == forgotten.data
     assert not problems(forgotten.gateway)

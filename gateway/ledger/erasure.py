@@ -13,8 +13,9 @@ from typing import Any, cast
 import sqlalchemy as sa
 
 from gateway.clock import now_ms
-from gateway.ledger import dirty, feedback, tombstones, usage
+from gateway.ledger import dirty, events, feedback, tombstones, usage
 from gateway.ledger.database import Transaction, upsert
+from gateway.ledger.events import Event
 from gateway.ledger.registry import BLANK, NoteRow
 from gateway.ledger.reviews import FORGOTTEN
 from gateway.ledger.schema import (
@@ -108,6 +109,8 @@ def forget_drafts(tx: Transaction, review_ids: Collection[str], *, of: str | Non
     }
     if of is not None:
         values["target_id"] = of
+    told = sa.select(reviews.c.id, reviews.c.namespace).where(reviews.c.id.in_(gone))
+    events.write(tx, *(Event(events.DRAFT, "forgotten", one, namespace) for one, namespace in tx.execute(told)))
     tx.execute(sa.update(reviews).where(reviews.c.id.in_(gone)).values(**values))
     tx.execute(sa.delete(decisions).where(decisions.c.review_id.in_(gone)))
 
@@ -224,11 +227,11 @@ def _redact_episodes(tx: Transaction, user_id: str, text: str) -> None:
         stored.contains(text, autoescape=True),
     )
     query = sa.select(episodes.c.seq, episodes.c.content, episodes.c.summary, episodes.c.events)
-    for seq, content, summary, events in tx.execute(query.where(episodes.c.user_id == user_id, said)).all():
+    for seq, content, summary, happened in tx.execute(query.where(episodes.c.user_id == user_id, said)).all():
         values = {
             "content": content.replace(text, REDACTED),
             "summary": summary.replace(text, REDACTED),
-            "events": _redacted(events, text),
+            "events": _redacted(happened, text),
         }
         tx.execute(sa.update(episodes).where(episodes.c.seq == seq).values(**values))
     told = sa.select(sessions.c.id, sessions.c.summary).where(

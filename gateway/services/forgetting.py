@@ -5,7 +5,7 @@ Design section 8, seed 002. Only hashes stay (`gateway.ledger.tombstones`); the 
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from gateway import log
 from gateway.access import guard
@@ -118,7 +118,9 @@ def erasure_of(principal: Principal, parts: Parts, note_id: str) -> Deleted:
     """
     with parts.ledger.read() as tx:
         known = erasure.erasure(tx, note_id)
-        resource = guard.resource_at(tx, parse_namespace(known.namespace)) if known is not None else NOWHERE
+        resource = NOWHERE
+        if known is not None:
+            resource = replace(guard.resource_at(tx, parse_namespace(known.namespace)), visibility=known.visibility)
     guard.check(parts.ledger, principal, "read", resource, missing(note_id))
     if known is None:
         raise missing(note_id)

@@ -6,6 +6,7 @@ A person's staged and unstaged work is never touched.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import re
@@ -30,6 +31,7 @@ _IN_PROGRESS = {
 }
 COMMITTER = ("Memory Gateway", "gateway@memory.local")
 _LOOSE_OBJECTS = 6_700
+_UNFOLDED_BYTES = 16 * 1024 * 1024
 STAGING_NAME = "memory-gateway"
 _UNTIDY = "untidy-index"
 _CRASH_REPORTS = "fast_import_crash_*"
@@ -249,13 +251,20 @@ class History:
         self.resync_index(waiting)
 
     def needs_upkeep(self, most_packs: int) -> bool:
-        """Whether there are too many packs or loose objects, and nothing that a person is in the middle of."""
+        """Whether there are too many packs or loose objects, and nothing that a person is in the middle of.
+
+        Small packs hold whole trees that a fold makes deltas of: much in them counts like many.
+        """
         if any((self.git_dir / name).exists() for name in _IN_PROGRESS):
             return False
-        packs = sum(1 for _ in (self.git_dir / "objects" / "pack").glob("*.pack"))
+        packs: list[int] = []
+        for pack in (self.git_dir / "objects" / "pack").glob("*.pack"):
+            with contextlib.suppress(FileNotFoundError):  # another git folds them at this moment
+                packs.append(pack.stat().st_size)
+        unfolded = sum(packs) - max(packs, default=0)
         # As `git gc --auto` estimates it: by the objects in one of 256 folders.
         loose = sum(1 for _ in (self.git_dir / "objects" / "17").glob("*"))
-        return packs > most_packs or loose * 256 > _LOOSE_OBJECTS
+        return len(packs) > most_packs or unfolded > max(_UNFOLDED_BYTES, *packs, 0) or loose * 256 > _LOOSE_OBJECTS
 
     def upkeep(self) -> None:
         """Fold packs and loose objects into few packs, and keep history queries fast; git may be used meanwhile.

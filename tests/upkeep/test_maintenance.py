@@ -111,6 +111,20 @@ def test_git_is_folded_and_loses_nothing(opened):
     assert run(gateway, "git") == {}
 
 
+def test_git_is_folded_when_small_packs_hold_much(opened, monkeypatch):
+    gateway = opened()
+    folder = gateway.parts.files.root / "Memories" / "LongTerm"
+    for number in range(4):
+        (folder / "big.md").write_text(np.random.default_rng(number).bytes(100_000).hex() + "\n", "utf-8")
+        gateway.settle()
+    history = gateway.parts.history
+    assert not history.needs_upkeep(50)
+    monkeypatch.setattr("gateway.vault.history._UNFOLDED_BYTES", 100)
+    assert history.needs_upkeep(50)
+    assert run(gateway, "git") == {"git": 1}
+    assert not history.needs_upkeep(50)
+
+
 def _file(gateway: Gateway, text: str) -> Path:
     path = gateway.parts.settings.data_dir / "lost.txt"
     path.write_text(text, "utf-8")

@@ -72,7 +72,7 @@ class _Listener:
     async def begin(self, last: int | None) -> None:
         """Take a place among the streams, and find where this one begins."""
         with CancelScope(shield=True):
-            self._seq, self._lost = await sync_to_thread(events.beginning, self._gateway.parts, last)
+            self._seq, self._lost = await sync_to_thread(events.beginning, self._principal, self._gateway.parts, last)
         self._entered.__enter__()
 
     async def run(self, receive: Receive, send: Send) -> None:

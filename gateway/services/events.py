@@ -11,7 +11,7 @@ from typing import Any
 
 from gateway.access import guard
 from gateway.access.principal import Principal
-from gateway.access.rules import Resource, decide
+from gateway.access.rules import Decision, Resource, decide
 from gateway.errors import Invalid, RateLimited, Unavailable
 from gateway.importer.parts import Parts
 from gateway.ledger import Transaction, events
@@ -124,12 +124,14 @@ def number_of(header: str | None, query: str | None) -> int | None:
     return int(given)
 
 
-def beginning(parts: Parts, last: int | None) -> tuple[int, bool]:
-    """Where a stream begins, and whether something between is lost.
+def beginning(principal: Principal, parts: Parts, last: int | None) -> tuple[int, bool]:
+    """Where a stream of the principal begins, and whether something between is lost. That it listens is audited.
 
     Without a number it begins now. What is older than the oldest event kept, or newer than the newest (the ledger was
     restored from a backup), cannot be resumed from.
     """
+    decision = Decision(True, "admin" if principal.is_admin else "each event as its target may be read")
+    parts.reads.add(guard.entry(principal, "listen", "gateway", decision=decision))
     with parts.ledger.read() as tx:
         newest, oldest = events.newest(tx), events.oldest(tx)
     if last is None:

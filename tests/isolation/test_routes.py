@@ -352,7 +352,7 @@ def clearing(world: World, principal: str):
     theirs = {"tom": ["hermes", "nanobot"], "ann": ["claude"]}
     for user, agent_ids in theirs.items():
         if not (person and _user_of(principal) == user):
-            for scope, name in [("user", user), *(("agent", one) for one in agent_ids), ("session", f"{user}session")]:
+            for scope, name in [("user", user), *(("agent", one) for one in agent_ids), ("session", f"s_{user}")]:
                 yield {"json": {"scope": scope, "id": name}, "fails": True}
                 yield {"json": {"scope": scope, "id": name, "user_id": user, "include_directives": True}, "fails": True}
     for name in ("ws1", "ws2") if not person else ():

@@ -64,7 +64,8 @@ def test_the_whole_life_of_a_memory(gateway, connect):
             found = await ask(client, "memory_search", query=f"never plane {how}")
             assert made["id"] not in {one["memory"]["id"] for one in found["results"]}
             gone = await ask(client, "memory_delete", memory_id=made["id"], version=2)
-            assert gone == {"deleted": True, "id": made["id"]}
+            assert {name: gone[name] for name in ("deleted", "id")} == {"deleted": True, "id": made["id"]}
+            assert {"place": "file", "state": "done"} in gone["erasure"]
             assert "not-found" in await refused(client, "memory_delete", memory_id=made["id"], version=2)
 
     anyio.run(live)

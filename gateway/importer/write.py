@@ -19,6 +19,7 @@ from gateway.importer.importer import Importer
 from gateway.importer.plan import Observation
 from gateway.ledger import Transaction, clearing, erasure, fences, idempotency, journal, reviews
 from gateway.ledger.audit import AuditEntry
+from gateway.ledger.fences import Fences
 from gateway.ledger.idempotency import Claim
 from gateway.ledger.journal import Actor, Intent
 from gateway.ledger.registry import NoteRow
@@ -134,9 +135,10 @@ class WriteRoad:
             outcomes: dict[int, Outcome] = {}
             intents: dict[int, Intent] = {}
             with self._ledger.write() as tx:
+                closed = fences.active(tx)
                 for number, order in enumerate(orders):
                     try:
-                        intents[number] = self._begin(tx, order)
+                        intents[number] = self._begin(tx, order, closed)
                     except GatewayError as error:
                         outcomes[number] = Outcome(None, error)
                 journal.begin(tx, list(intents.values()))
@@ -144,10 +146,9 @@ class WriteRoad:
             self._settle_all(orders, intents, placed, outcomes)
         return [outcomes[number] for number in range(len(orders))]
 
-    def _begin(self, tx: Transaction, order: Order) -> Intent:
+    def _begin(self, tx: Transaction, order: Order, closed: Fences) -> Intent:
         place_ = self._importer.places.place_of(order.path)
-        closed = place_ is not None and order.op != "delete" and fences.active(tx).covers(str(place_.namespace))
-        if place_ is not None and closed:
+        if place_ is not None and order.op != "delete" and closed.covers(str(place_.namespace)):
             raise fences.being_cleared(str(place_.namespace))
         intent = order.intent(f"int_{uuid.uuid4().hex}")
         if order.claim is not None:

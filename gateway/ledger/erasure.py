@@ -78,8 +78,8 @@ def erase(tx: Transaction, row: NoteRow, text: str, *, alone: bool = False) -> N
     dirty.forget(tx, dirty.NOTE, row.note_id)
     forget_drafts(tx, _drafts_about(tx, row), of=row.note_id)
     _forget_candidates(tx, row)
-    if not alone and row.user_id is not None and len(text.strip()) >= _LEAST_CHARS:
-        _redact_episodes(tx, row.user_id, text.strip())
+    if not alone and len(text.strip()) >= _LEAST_CHARS:
+        _redact_conversations(tx, row, text.strip())
     _shorten_answers(tx, row.note_id)
     values = {
         "note_id": row.note_id,
@@ -168,22 +168,25 @@ def all_drafts(tx: Transaction) -> list[str]:
     return list(tx.scalars(sa.select(reviews.c.id).where(reviews.c.status == FORGOTTEN)))
 
 
-def purged(tx: Transaction, note_ids: Collection[str], drafts: Collection[str], moved: Mapping[str, str]) -> None:
-    """Git's history no longer has these memories: their names go from the ledger, commit ids become the new ones.
+def follow_commits(tx: Transaction, moved: Mapping[str, str]) -> None:
+    """Git's history was rewritten: commit ids become the new ones.
 
     Args:
         moved: new commit ids by old ones.
     """
-    ids = list(note_ids)
-    for start in range(0, len(traces := [*ids, *drafts]), _AT_ONCE):
-        traced = versions.c.note_id.in_(traces[start : start + _AT_ONCE])
-        tx.execute(
-            sa.update(versions).where(traced).values(path="", old_path=None, sha=None, state="skipped", etag=None)
-        )
     for column in (versions.c.sha, reviews.c.branch_sha, reviews.c.pushed_sha):
         for (old,) in tx.execute(sa.select(column).where(column.is_not(None)).distinct()).all():
             if (new := moved.get(old)) is not None and new != old:
                 tx.execute(sa.update(column.table).where(column == old).values({column.name: new}))
+
+
+def purged(tx: Transaction, note_ids: Collection[str], drafts: Collection[str]) -> None:
+    """Git's history no longer has these memories and drafts: their names go from the ledger."""
+    ids = list(note_ids)
+    for start in range(0, len(traces := [*ids, *drafts]), _AT_ONCE):
+        traced = versions.c.note_id.in_(traces[start : start + _AT_ONCE])
+        nothing = {"path": "", "old_path": None, "sha": None, "state": "skipped", "etag": None}
+        tx.execute(sa.update(versions).where(traced).values(**nothing))
     for start in range(0, len(ids), _AT_ONCE):
         gone = erasures.c.note_id.in_(ids[start : start + _AT_ONCE])
         tx.execute(sa.update(erasures).where(gone).values(purged_at=now_ms()))
@@ -216,8 +219,21 @@ def _forget_candidates(tx: Transaction, row: NoteRow) -> None:
         tx.execute(sa.delete(candidates).where(candidates.c.id == one))
 
 
-def _redact_episodes(tx: Transaction, user_id: str, text: str) -> None:
-    """A conversation that says the same words keeps its place, not the words."""
+def _redact_conversations(tx: Transaction, row: NoteRow, text: str) -> None:
+    """Conversations of the memory's user, agent or workspace keep their place where they say it, not the words."""
+    owner = next((name for name in ("user_id", "agent_id", "workspace_id") if getattr(row, name) is not None), None)
+    if owner is None:
+        return
+    _redact_episodes(tx, episodes.c[owner] == getattr(row, owner), text)
+    told = sa.select(sessions.c.user_id, sessions.c.id, sessions.c.summary).where(
+        sessions.c[owner] == getattr(row, owner), sessions.c.summary.contains(text, autoescape=True)
+    )
+    for user_id, session_id, summary in tx.execute(told).all():
+        where = sa.and_(sessions.c.user_id == user_id, sessions.c.id == session_id)
+        tx.execute(sa.update(sessions).where(where).values(summary=summary.replace(text, REDACTED)))
+
+
+def _redact_episodes(tx: Transaction, theirs: sa.ColumnElement[bool], text: str) -> None:
     written = json.dumps(text, ensure_ascii=True)[1:-1]
     stored = sa.cast(episodes.c.events, sa.Text)
     said = sa.or_(
@@ -227,19 +243,13 @@ def _redact_episodes(tx: Transaction, user_id: str, text: str) -> None:
         stored.contains(text, autoescape=True),
     )
     query = sa.select(episodes.c.seq, episodes.c.content, episodes.c.summary, episodes.c.events)
-    for seq, content, summary, happened in tx.execute(query.where(episodes.c.user_id == user_id, said)).all():
+    for seq, content, summary, happened in tx.execute(query.where(theirs, said)).all():
         values = {
             "content": content.replace(text, REDACTED),
             "summary": summary.replace(text, REDACTED),
             "events": _redacted(happened, text),
         }
         tx.execute(sa.update(episodes).where(episodes.c.seq == seq).values(**values))
-    told = sa.select(sessions.c.id, sessions.c.summary).where(
-        sessions.c.user_id == user_id, sessions.c.summary.contains(text, autoescape=True)
-    )
-    for session_id, summary in tx.execute(told).all():
-        where = sa.and_(sessions.c.user_id == user_id, sessions.c.id == session_id)
-        tx.execute(sa.update(sessions).where(where).values(summary=summary.replace(text, REDACTED)))
 
 
 def _redacted(value: Any, text: str) -> Any:

@@ -80,33 +80,46 @@ def order(principal: Principal, parts: Parts, wanted: PurgeRequest) -> Job:
 
 
 def run(parts: Parts, job_id: str, *, keep_going: Callable[[], bool] = lambda: True) -> bool:
-    """Carry a purge out. It is begun anew after a crash: each step may be done twice. Returns whether it is over."""
+    """Carry a purge out, or on: each phase may be begun anew after a crash. Returns whether it is over.
+
+    Raises:
+        GatewayError: what keeps it from going on; it is tried again.
+    """
     with parts.ledger.read() as tx:
         job = jobs.job(tx, job_id)
     if job is None or job.status not in jobs.OPEN or not keep_going():
         return job is None or job.status not in jobs.OPEN
     ids: list[str] = list(job.options.get("memory_ids", []))
-    try:
-        with parts.ledger.write() as tx:
-            jobs.change(tx, job_id, status=jobs.RUNNING, total=len(ids))
-        if _history(parts, job, ids) or ids:
-            _phase(parts, job_id, "index")
-            rebuild.rebuild(LOCAL_OPERATOR, parts)
-            _phase(parts, job_id, "ledger")
-            parts.ledger.compact()
-    except (CannotPurge, GitTrouble) as error:
-        with parts.ledger.write() as tx:
-            jobs.finish(tx, job_id, error=f"{error.detail} {error.advice or ''}".strip())
-        return True
     with parts.ledger.write() as tx:
-        jobs.change(tx, job_id, done=len(ids))
+        jobs.change(tx, job_id, status=jobs.RUNNING, total=len(ids))
+    if job.phase == "history":
+        try:
+            _history(parts, job, ids)
+        except (CannotPurge, GitTrouble) as error:  # nothing was changed
+            with parts.ledger.write() as tx:
+                jobs.finish(tx, job_id, error=f"{error.detail} {error.advice or ''}".strip())
+            return True
+    _copies(parts, job_id)
+    with parts.ledger.write() as tx:
+        jobs.change(tx, job_id, done=len(ids), error=None)
         jobs.finish(tx, job_id)
     return True
 
 
-def _phase(parts: Parts, job_id: str, phase: str) -> None:
-    with parts.ledger.write() as tx:
-        jobs.change(tx, job_id, phase=phase)
+def _copies(parts: Parts, job_id: str) -> None:
+    """What git, index and ledger still keep of the past goes as well."""
+    with parts.ledger.read() as tx:
+        job = jobs.job(tx, job_id)
+    blobs: list[str] | None = job.options.get("blobs") if job is not None else None
+    if blobs is None:
+        return  # there was nothing to purge
+    rewriting = Rewriting(parts.history)
+    rewriting.forget_old()
+    left = rewriting.still_there(blobs)
+    if left:
+        raise GitTrouble(f"Git still has {len(left)} of the texts.", advice="Is another process using the repository?")
+    rebuild.rebuild(LOCAL_OPERATOR, parts)
+    parts.ledger.compact()
 
 
 def _ids(parts: Parts, asked: Collection[str] | None) -> list[str]:
@@ -119,8 +132,12 @@ def _ids(parts: Parts, asked: Collection[str] | None) -> list[str]:
     return list(dict.fromkeys(asked))
 
 
-def _history(parts: Parts, job: Job, ids: list[str]) -> bool:
-    """Rewrite the history, if it has anything of them. Returns whether it had."""
+def _history(parts: Parts, job: Job, ids: list[str]) -> None:
+    """Rewrite the history, if it has anything of them.
+
+    The new commits stand by first, then remotes take them, then the ledger knows their ids, then the branches move, and
+    only then the ledger forgets what the texts were called: after a crash anywhere it is simply done again.
+    """
     forgetting.finish(parts)
     problems_note.update(parts.importer)
     parts.writes.settle_spares(wait_ms=0)
@@ -128,10 +145,8 @@ def _history(parts: Parts, job: Job, ids: list[str]) -> bool:
     rewriting = Rewriting(parts.history)
     with parts.sync.waiting, parts.importer.lock, parts.committer.paused():
         traces = _traces(parts, ids, everything=bool(job.options.get("everything")))
-        if not traces.blobs and not traces.commits:
-            with parts.ledger.write() as tx:
-                erasure.purged(tx, ids, traces.drafts, {})
-            return False
+        if not ids and not traces.blobs and not traces.commits:
+            return
         rewriting.check(despite_remote=bool(job.options.get("despite_remote")), commits=traces.commits)
         branches = Branches(parts.history)
         tips = branches.tips()
@@ -142,15 +157,14 @@ def _history(parts: Parts, job: Job, ids: list[str]) -> bool:
         done = rewriting.without(traces.blobs, unsaid)
         _replace_remotes(rewriting, done, traces, gone)
         with parts.ledger.write() as tx:
-            erasure.purged(tx, ids, traces.drafts, done.commits)
+            erasure.follow_commits(tx, done.commits)
             for key in (meta.REVIEW_HEAD, meta.REMOTE_HEAD):
                 if (moved := done.commits.get(meta.get(tx, key) or "")) is not None:
                     meta.put(tx, key, moved)
-    rewriting.forget_old()
-    left = rewriting.still_there(traces.blobs)
-    if left:
-        raise GitTrouble(f"Git still has {len(left)} of the texts.", advice="Is another process using the repository?")
-    return True
+        rewriting.move(done)
+        with parts.ledger.write() as tx:
+            erasure.purged(tx, ids, traces.drafts)
+            jobs.change(tx, job.id, phase="copies", options=job.options | {"blobs": sorted(traces.blobs)})
 
 
 def _replace_remotes(rewriting: Rewriting, done: Rewritten, traces: _Traces, gone: list[str]) -> None:

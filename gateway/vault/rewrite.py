@@ -1,7 +1,8 @@
 """Taking texts out of git's whole history, for an explicit purge: `git fast-export`, a filter, `git fast-import`.
 
 The stream carries no file contents, only their ids: what stays keeps its bytes, and commits before the first change
-keep their ids. Signatures of commits and tags do not survive; nothing else of a kept commit changes.
+keep their ids. Signatures of commits and tags do not survive; nothing else of a kept commit changes. The same history
+without the same blobs gives the same ids every time, so that a rewriting may be begun anew after a crash.
 """
 
 from __future__ import annotations
@@ -16,9 +17,12 @@ from gateway.vault.git import Git
 from gateway.vault.history import History
 
 _MARKS = "purge-marks"
+# Where rewritten branches stand until those of that name are moved, all at once.
+_STAGED = "refs/purge/"
 _EXPORT = (
     "fast-export", "--no-data", "--show-original-ids", "--reencode=no", "--signed-tags=strip",
-    "--tag-of-filtered-object=rewrite", "--use-done-feature", "--exclude=refs/remotes/*", "--all",
+    "--tag-of-filtered-object=rewrite", "--use-done-feature",
+    "--exclude=refs/remotes/*", f"--exclude={_STAGED}*", "--all",
 )  # fmt: skip
 _ESCAPES = {"n": b"\n", "t": b"\t", "r": b"\r", "a": b"\a", "b": b"\b", "f": b"\f", "v": b"\v"}
 _CHANGE = re.compile(rb"M [0-7]+ ([0-9a-f]{40,64}) (.+)")
@@ -27,7 +31,7 @@ _QUOTED = re.compile(rb"\\([0-7]{3}|.)", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """What a rewriting did: new commit ids by old ones, and where the refs stood before."""
+    """A rewritten history that stands by: new commit ids by old ones, and where the refs stand that are to be moved."""
 
     commits: Mapping[str, str]
     refs: Mapping[str, str]
@@ -94,7 +98,7 @@ class Rewriting:
         return self._git.run("cat-file", "blob", blob_id)
 
     def without(self, blobs: Collection[str], words: Mapping[str, str]) -> Rewritten:
-        """Rewrite all branches and tags without these blobs.
+        """Rewrite all branches and tags without these blobs. They stand by; `move` puts them in place.
 
         Args:
             words: what commit messages no longer say, and what they say instead.
@@ -102,6 +106,7 @@ class Rewriting:
         Raises:
             GitTrouble: git refused; all refs are as they were.
         """
+        self._drop_staged()
         refs = self._refs()
         stream = self._export()
         marks = self._history.staging() / _MARKS
@@ -116,10 +121,22 @@ class Rewriting:
             marks.unlink(missing_ok=True)
         return Rewritten(commits, refs)
 
+    def move(self, done: Rewritten) -> None:
+        """Let all branches stand at their rewritten commits, in one transaction of git.
+
+        Raises:
+            GitTrouble: one of them was moved by somebody meanwhile; none is moved.
+        """
+        staged = {ref.replace(_STAGED, "refs/", 1): sha for ref, sha in self._refs(_STAGED).items()}
+        lines = [f"update {ref} {sha} {done.refs[ref]}\n" for ref, sha in staged.items() if ref in done.refs]
+        self._git.run("update-ref", "--stdin", send="".join(lines).encode("utf-8"))
+        self._drop_staged()
+
     def take_back(self, done: Rewritten) -> None:
-        """Let all refs stand where they stood before."""
+        """Let go of the rewritten history; all refs stand where they stood."""
+        self._drop_staged()
         for ref, sha in done.refs.items():
-            self._git.ask("update-ref", ref, sha)
+            self._git.ask("update-ref", ref, sha)  # annotated tags do not wait
 
     def replace_at(self, remote: str, done: Rewritten, gone: Sequence[str]) -> None:
         """Replace the branches of a remote by the rewritten ones, if it still has what was last seen there.
@@ -163,11 +180,16 @@ class Rewriting:
     def _export(self) -> bytes:
         return self._git.run(*_EXPORT)
 
+    def _drop_staged(self) -> None:
+        for ref in self._refs(_STAGED):
+            self._git.ask("update-ref", "-d", ref)
+
     def _refs(self, prefix: str = "") -> dict[str, str]:
         wanted = [prefix] if prefix else []
         out = self._git.run("for-each-ref", "--format=%(refname) %(objectname)", *wanted).decode("utf-8", "replace")
         found = dict(line.split(" ", 1) for line in out.splitlines())
-        return {ref: sha for ref, sha in found.items() if prefix or not ref.startswith("refs/remotes/")}
+        hidden = () if prefix else ("refs/remotes/", _STAGED)
+        return {ref: sha for ref, sha in found.items() if not ref.startswith(hidden)}
 
 
 def unquoted(path: bytes) -> bytes:
@@ -198,6 +220,8 @@ def _filtered(stream: bytes, blobs: set[str], words: Mapping[str, str]) -> tuple
             at += size
             parts.append(b"data %d\n%s" % (len(message), message))
             continue
+        if line.startswith((b"commit refs/", b"reset refs/")):
+            line = line.replace(b" refs/", b" " + _STAGED.encode("ascii"), 1)
         if line.startswith(b"mark "):
             mark = line[5:]
         elif line.startswith(b"original-oid "):

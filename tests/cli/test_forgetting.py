@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from gateway.bootstrap import open_gateway
 from gateway.config import load_settings
-from tests.journeys.running import run, serving
+from tests.journeys.running import run
 from tests.reviews.world import know
 
 QUIET = {"embedding": {"provider": "none"}}
@@ -28,16 +27,6 @@ def template(tmp_path_factory) -> Path:
     gateway.settle()
     gateway.close()
     return data
-
-
-@pytest.fixture(params=["server", "directory"])
-def data(request, tmp_path, template) -> Iterator[Path]:
-    shutil.copytree(template, tmp_path / "data", symlinks=True)
-    if request.param == "server":
-        with serving(tmp_path / "data"):
-            yield tmp_path / "data"
-    else:
-        yield tmp_path / "data"
 
 
 def found(data: Path, query: str = "kayak Merganser") -> list[str]:

@@ -8,14 +8,13 @@ import pty
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from gateway.bootstrap import open_gateway
 from gateway.config import load_settings
-from tests.journeys.running import COMMAND, environment, run, serving
+from tests.journeys.running import COMMAND, environment, run
 from tests.reviews.world import change, infer, know
 
 QUIET = {"embedding": {"provider": "none"}}
@@ -34,16 +33,6 @@ def template(tmp_path_factory) -> Path:
     gateway.settle()
     gateway.close()
     return data
-
-
-@pytest.fixture(params=["server", "directory"])
-def data(request, tmp_path, template) -> Iterator[Path]:
-    shutil.copytree(template, tmp_path / "data", symlinks=True)
-    if request.param == "server":
-        with serving(tmp_path / "data"):
-            yield tmp_path / "data"
-    else:
-        yield tmp_path / "data"
 
 
 def listed(data: Path, *options: str) -> list[dict]:

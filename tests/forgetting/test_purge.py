@@ -11,13 +11,15 @@ import pytest
 
 from gateway.access.principal import LOCAL_OPERATOR
 from gateway.errors import CannotPurge, NotAllowed, NotFound
-from gateway.ledger import jobs, journal
-from gateway.services import backups, feedback, forgetting, memories, purging, sessions
+from gateway.ledger import erasure, jobs, journal
+from gateway.services import backups, feedback, forgetting, memories, purging, rebuild, sessions
 from gateway.services.check import check
 from gateway.services.purging import PurgeRequest
 from gateway.services.requests import CommitSession, Feedback, MemoryPatch, NewEpisode, NewMemory
 from gateway.services.sync import sync
+from gateway.vault.rewrite import Rewriting
 from gateway.workers import jobs as worker
+from tests.forgetting.test_life import Died, dying
 from tests.forgetting.world import ANY, forget, know, recalled
 from tests.reviews.world import AGENT, OWNER, git, infer
 
@@ -246,3 +248,42 @@ def test_words_of_a_new_memory(opened):
     gateway.settle()
     assert memories.get(AGENT, gateway.parts, made.id).content.strip() == TEXT
     assert gateway.parts.history.show(_versions(gateway, made.id)[0].sha, made.path) is not None
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "when"),
+    [
+        (Rewriting, "without", "before"),
+        (Rewriting, "without", "after"),
+        (erasure, "follow_commits", "after"),
+        (Rewriting, "move", "before"),
+        (Rewriting, "move", "after"),
+        (erasure, "purged", "before"),
+        (Rewriting, "forget_old", "before"),
+        (Rewriting, "forget_old", "after"),
+        (rebuild, "rebuild", "before"),
+        (jobs, "finish", "before"),
+    ],
+)
+def test_a_purge_goes_on_after_a_crash(opened, owner, name, when):
+    gateway = opened()
+    kept = know(gateway, KEPT)
+    note_id = traced(gateway)
+    forget(gateway, note_id)
+    gateway.settle()
+    with pytest.raises(Died), dying(owner, name, when):
+        purge(gateway)
+    know(gateway, "Written before it goes on.")  # whoever commits in between loses nothing
+    gateway.settle()
+    assert worker.run(gateway.parts) == 1
+    gateway.settle()
+    root = gateway.parts.files.root
+    assert in_git(root, SECRET) == []
+    assert git(root, "for-each-ref", "refs/purge") == ""
+    assert git(root, "status", "--porcelain") == ""
+    for one in _versions(gateway, kept):
+        assert gateway.parts.history.show(one.sha, one.path) is not None
+    assert "Written before it goes on" in git(root, "log", "-p", "--all")
+    assert check(gateway.parts.settings, patient=True).findings == []
+    report = forgetting.erasure_of(OWNER, gateway.parts, note_id).erasure
+    assert {one.state for one in report} == {"done"}

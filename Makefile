@@ -10,7 +10,7 @@ run: $(VENV)/.run
 	@$(BIN)/memory-gateway serve --data-dir $(DATA)
 
 test: $(VENV)/.dev
-	@$(BIN)/python -m pytest -n 2 --dist loadfile
+	@$(BIN)/python -m pytest -n 3 --dist loadfile
 
 lint: $(VENV)/.dev
 	@$(BIN)/ruff check gateway tests

@@ -10,7 +10,7 @@ run: $(VENV)/.run
 	@$(BIN)/memory-gateway serve --data-dir $(DATA)
 
 test: $(VENV)/.dev
-	@$(BIN)/python -m pytest -n 3 --dist loadfile
+	@$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 lint: $(VENV)/.dev
 	@$(BIN)/ruff check gateway tests
@@ -26,7 +26,7 @@ format: $(VENV)/.dev
 
 bench: $(VENV)/.dev
 	@for script in tests/bench/[a-z]*.py; do \
-		case $$(basename $$script) in quality_*) ;; *) echo "== $$script"; $(BIN)/python $$script || exit 1;; esac; done
+		case $$(basename $$script) in quality_*) ;; *) echo "== $$script"; PYTHONPATH=. $(BIN)/python $$script || exit 1;; esac; done
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis

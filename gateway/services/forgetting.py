@@ -17,11 +17,11 @@ from gateway.importer.parts import Parts
 from gateway.importer.plan import claim_of
 from gateway.importer.rows import HELD
 from gateway.importer.write import Order
-from gateway.ledger import Transaction, audit, erasure, journal, problems, registry, tombstones
+from gateway.ledger import Transaction, audit, erasure, journal, problems, registry, reviews, tombstones
 from gateway.ledger.idempotency import Claim, FirstAnswer
 from gateway.ledger.registry import NoteRow
 from gateway.notes.namespace import parse_namespace
-from gateway.notes.text import content_hash
+from gateway.notes.text import content_hash, normalise
 from gateway.services import memories, policy, versions
 from gateway.services.authors import actor_of
 from gateway.services.lookup import missing
@@ -31,6 +31,8 @@ from gateway.services.requests import Precondition
 
 _LOG = log.get("forgetting")
 IN_GIT = "remains in git history"
+# Shorter texts are said by chance.
+_LEAST_QUOTED = 8
 IN_BACKUPS = "remains in backups made before; the tombstone holds it back"
 
 
@@ -79,6 +81,8 @@ def forget(
         order = Order("delete", row.note_id, row.path, row.etag, None, actor_of(context), entry, False, alone=alone,
                       claim=claim, answer=lambda gone: (200, asdict(_answer(parts, gone.note_id))))  # fmt: skip
         parts.writes.write(order)
+        if read is not None and not alone:
+            _forget_quoting_drafts(parts, row, content_of(read.data))
         finish(parts)
         _with_the_same_text(parts, row, alone=alone)
     parts.on_forgotten([row.note_id])
@@ -191,6 +195,24 @@ def _others(parts: Parts, row: NoteRow) -> list[NoteRow]:
         return [
             one for one in registry.others_saying(tx, row.namespace, row.content_hash) if one.note_id != row.note_id
         ]
+
+
+def _forget_quoting_drafts(parts: Parts, row: NoteRow, text: str) -> None:
+    """Open drafts for the same owner that say the same words among others, such as a line for a profile, go as well."""
+    said = normalise(text)
+    if len(said) < _LEAST_QUOTED:
+        return
+    with parts.ledger.read() as tx:
+        home = row.namespace.rpartition("/")[0] + "/"
+        waiting = [one for one in reviews.pending(tx) if one.namespace.startswith(home)]
+    quoting: list[str] = []
+    for one in waiting:
+        draft = parts.files.read(one.path)
+        if draft is not None and said in normalise(content_of(draft.data)):
+            quoting.append(one.id)
+    if quoting:
+        with parts.ledger.write() as tx:
+            erasure.forget_drafts(tx, quoting, of=row.note_id)
 
 
 def _with_the_same_text(parts: Parts, row: NoteRow, *, alone: bool) -> None:

@@ -26,7 +26,7 @@ from tests.forgetting.world import (
     told,
     users,
 )
-from tests.reviews.world import AGENT, OWNER, git
+from tests.reviews.world import AGENT, OWNER, change, git, infer, review_of
 
 OTHER_AGENT = Principal("other-key", "agent", "owner", "second")
 
@@ -271,3 +271,23 @@ def test_a_sandbox_that_still_has_it(opened):
             answer = sandboxes.sync(principal, parts, "box", SandboxSync.model_validate(body))
             assert "MEMORY.md" not in answer.written_back
     assert not recalled(gateway)
+
+
+def test_a_draft_that_says_it_among_other_things_goes_too(opened):
+    gateway = opened()
+    note_id = know(gateway)
+    profile = know(gateway, "Something else of the owner's.")
+    quoting = change(gateway, profile, content=f"Something else of the owner's.\n\n- {CANARY}\n")
+    other = change(gateway, note_id, importance=0.9)
+    untouched = infer(gateway, "The owner may like herons.")
+    forget(gateway, note_id)
+    assert [review_of(gateway, one).status for one in (quoting, other, untouched)] == [
+        "forgotten",
+        "forgotten",
+        "pending",
+    ]
+    names = [path.name for path in (gateway.parts.files.root / "Reviews").rglob("*.md")]
+    assert [name for name in names if "herons" in name]
+    assert not [
+        path for path in (gateway.parts.files.root / "Reviews").rglob("*.md") if CANARY in path.read_text("utf-8")
+    ]

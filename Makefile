@@ -39,10 +39,12 @@ $(VENV)/bin/pip:
 $(VENV)/.run: pyproject.toml $(VENV)/bin/pip
 	@echo "Installing into $(VENV) (once)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	@$(BIN)/python -m compileall -q gateway
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml $(VENV)/bin/pip
 	@echo "Installing with development packages into $(VENV) (once)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check "pip>=25.1"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e . --group dev
+	@$(BIN)/python -m compileall -q gateway
 	@touch $@ $(VENV)/.run

@@ -56,7 +56,9 @@ class Git:
         self.folder = folder
         self._git = git.Git(str(folder))
         self._git.update_environment(**_ENVIRONMENT)
-        self._prefix = ["git"]
+        # By name: GitPython runs a command in the process's own folder where the vault's is gone, which may lie in
+        # another repository.
+        self._prefix = ["git", "-C", str(folder.absolute())]
         for option in (*_OPTIONS, f"safe.directory={folder}"):
             self._prefix += ["-c", option]
 

@@ -215,3 +215,22 @@ def test_paths_into_the_repository_itself_are_refused_and_no_crash_report_stays(
 def test_keys_are_read_back_from_history(vault: Path, history: History):
     [sha] = history.commit([commit_of(write(vault, "n.md", b"1"), message="W\n\nMemory-Key: k1\nMemory-Key: k2\n")])
     assert history.keys_since(10) == {"k1": sha, "k2": sha}
+
+
+def test_a_vault_that_is_gone_never_commits_into_the_repository_that_the_gateway_was_started_in(tmp_path, monkeypatch):
+    other = tmp_path / "other"
+    other.mkdir()
+    git(other, "init", "--quiet")
+    git(other, "commit", "--quiet", "--allow-empty", "-m", "first")
+    before = git(other, "rev-parse", "HEAD")
+    vault = tmp_path / "vault"
+    vault.mkdir()
+    history = History(vault)
+    history.ensure()
+    monkeypatch.chdir(other)
+    vault.rename(tmp_path / "unmounted")
+    with pytest.raises(GitTrouble):
+        history.commit([commit_of(("note.md", b"text"))])
+    assert history.head() is None
+    assert git(other, "rev-parse", "HEAD") == before
+    assert git(other, "status", "--porcelain") == ""

@@ -21,9 +21,7 @@ from gateway.ledger import (
     origins,
     problems,
     registry,
-    structured,
     tombstones,
-    usage,
 )
 from gateway.ledger.audit import AuditEntry
 from gateway.ledger.events import Event
@@ -228,10 +226,6 @@ def _delete(work: _Work, action: Vanish) -> None:
 
 def _forget_row(work: _Work, note: NoteRow) -> None:
     registry.drop_notes(work.tx, [note.note_id])
-    if resident.was_structured(note):
-        structured.forget(work.tx, [note.note_id])
-    usage.forget(work.tx, note.note_id)
-    dirty.forget(work.tx, dirty.NOTE, note.note_id)
     work.done.deleted.append(note)
     _audit(work, "delete", note)
 

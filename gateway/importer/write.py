@@ -17,7 +17,7 @@ from gateway.errors import AlreadyExists, ChangedElsewhere, GatewayError, Tombst
 from gateway.importer.apply import Circumstances
 from gateway.importer.importer import Importer
 from gateway.importer.plan import Observation
-from gateway.ledger import Transaction, clearing, erasure, fences, idempotency, journal, reviews
+from gateway.ledger import Transaction, erasure, fences, idempotency, journal, reviews
 from gateway.ledger.audit import AuditEntry
 from gateway.ledger.fences import Fences
 from gateway.ledger.idempotency import Claim
@@ -313,7 +313,7 @@ def settle(
             row = (before if intent.op == "delete" else after).get(intent.path)
             if intent.op == "delete" and row is not None:
                 if (job_id := request.get("job_id")) is not None:
-                    clearing.erase(tx, [row], job_id)
+                    erasure.bury(tx, [row], job_id=job_id)
                 else:
                     erasure.erase(tx, row, _said(importer, intent), alone=bool(request.get("alone")))
             if row is not None:

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import sqlalchemy as sa
 
 from gateway.clock import now_ms
-from gateway.ledger import dirty, erasure, feedback, jobs, registry, tombstones, usage
-from gateway.ledger.database import Transaction, upsert
+from gateway.ledger import dirty, erasure, jobs, registry, tombstones
+from gateway.ledger.database import Transaction
 from gateway.ledger.fences import Fence
 from gateway.ledger.jobs import Job
 from gateway.ledger.registry import NoteRow
 from gateway.ledger.reviews import PENDING
-from gateway.ledger.schema import candidates, idempotency, lineage, reviews, sessions
+from gateway.ledger.schema import candidates, lineage, reviews, sessions
 from gateway.ledger.schema_upkeep import erasures
 from gateway.ledger.schema_users import sandbox_files
 
 
-def begin(tx: Transaction, job: Job, fence: Fence) -> int:
-    """Order a clear job and hide all it concerns, in one transaction. Returns how many memories there are."""
-    jobs.add(tx, job)
-    total = registry.begin_clearing(tx, fence.start, fence.kept)
-    jobs.change(tx, job.id, total=total)
+def begin(tx: Transaction, job: Job, fence: Fence) -> None:
+    """Order a clear job and hide all it concerns, in one transaction."""
+    jobs.add(tx, replace(job, total=registry.begin_clearing(tx, fence.start, fence.kept)))
     below = sa.and_(
         reviews.c.namespace.startswith(fence.start, autoescape=True), reviews.c.namespace.not_in(fence.kept)
     )
@@ -32,34 +31,11 @@ def begin(tx: Transaction, job: Job, fence: Fence) -> int:
     erasure.forget_drafts(tx, list(tx.scalars(sa.select(reviews.c.id).where(concerned))))
     if (theirs := _sessions(fence)) is not None:
         tx.execute(sa.update(sessions).where(theirs).values(expires_at=now_ms(), summary=""))
-    return total
-
-
-def erase(tx: Transaction, rows: Sequence[NoteRow], job_id: str | None) -> None:
-    """What goes with memories of a scope that is cleared whole: the rest of it goes once, at the end (`finish`)."""
-    at = now_ms()
-    for row in rows:
-        tombstones.bury(tx, row.namespace, content_hash=row.content_hash, memory_id=row.note_id)
-        feedback.forget(tx, row.note_id)
-        usage.forget(tx, row.note_id)
-        dirty.forget(tx, dirty.NOTE, row.note_id)
-    values = [
-        {
-            "note_id": row.note_id,
-            "namespace": row.namespace,
-            "visibility": row.visibility,
-            "deleted_at": at,
-            "purged_at": None,
-            "job_id": job_id,
-        }
-        for row in rows
-    ]
-    upsert(tx, erasures, values, keys=["note_id"])
 
 
 def forget_rows(tx: Transaction, rows: Sequence[NoteRow], job_id: str) -> None:
     """Memories whose file is not the gateway's to take away, or is gone: only the ledger forgets them."""
-    erase(tx, rows, job_id)
+    erasure.bury(tx, rows, job_id=job_id)
     registry.drop_notes(tx, [row.note_id for row in rows])
     registry.drop_files(tx, [row.path for row in rows])
 
@@ -81,17 +57,13 @@ def finish(tx: Transaction, fence: Fence) -> None:
     tx.execute(sa.delete(candidates).where(candidates.c.namespace.startswith(fence.start, autoescape=True)))
     if fence.scope == "user":
         tx.execute(sa.delete(sandbox_files).where(sandbox_files.c.user_id == fence.scope_id))
-    stored = sa.cast(idempotency.c.answer, sa.Text).contains(f'"{fence.start}', autoescape=True)
-    query = sa.select(idempotency.c.principal_id, idempotency.c.key, idempotency.c.answer).where(stored)
-    for principal_id, key, answer in tx.execute(query).all():
-        where = sa.and_(idempotency.c.principal_id == principal_id, idempotency.c.key == key)
-        tx.execute(sa.update(idempotency).where(where).values(answer=erasure.shortened(answer)))
+    erasure.shorten_answers(tx, f'"{fence.start}')
 
 
 def retire(tx: Transaction, fence: Fence, job_id: str) -> None:
     """Nothing of a retired agent stays that would concern another of its name."""
     finish(tx, fence)
-    tombstones.drop_scope(tx, [fence.start])
+    tombstones.drop_scope(tx, fence.start)
     gone = sa.select(erasures.c.note_id).where(erasures.c.job_id == job_id)
     tx.execute(sa.delete(lineage).where(sa.or_(lineage.c.child.in_(gone), lineage.c.parent.in_(gone))))
 

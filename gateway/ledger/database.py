@@ -143,15 +143,20 @@ class Ledger:
         self._engine.dispose()
 
 
-def upsert(connection: Transaction, table: sa.Table, rows: list[dict[str, Any]], *, keys: list[str]) -> None:
-    """Insert rows, or update those whose `keys` exist. SQLite and PostgreSQL word this alike."""
-    if not rows:
-        return
+def inserting(connection: Transaction, table: sa.Table) -> Any:
+    """An insert that may say what becomes of a row that is there already (`on_conflict_do_update`)."""
     if connection.dialect.name == "sqlite":
         from sqlalchemy.dialects.sqlite import insert
     else:
         from sqlalchemy.dialects.postgresql import insert
-    statement = insert(table)
+    return insert(table)
+
+
+def upsert(connection: Transaction, table: sa.Table, rows: list[dict[str, Any]], *, keys: list[str]) -> None:
+    """Insert rows, or update those whose `keys` exist. SQLite and PostgreSQL word this alike."""
+    if not rows:
+        return
+    statement = inserting(connection, table)
     changed = {name: statement.excluded[name] for name in rows[0] if name not in keys}
     if changed:
         connection.execute(statement.on_conflict_do_update(index_elements=keys, set_=changed), rows)

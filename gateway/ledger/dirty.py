@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 import sqlalchemy as sa
 
 from gateway.clock import now_ms
-from gateway.ledger.database import Transaction
+from gateway.ledger.database import Transaction, inserting
 from gateway.ledger.schema_upkeep import dirty
 
 NOTE, SESSION = "note", "session"
@@ -34,14 +34,10 @@ _COLUMNS = [dirty.c[field.name] for field in fields(Dirty)]
 
 def mark(tx: Transaction, kind: str, key: str, namespace: str) -> None:
     """Something changed: it is looked at anew, and what was begun with it before is out of date."""
-    if tx.dialect.name == "sqlite":
-        from sqlalchemy.dialects.sqlite import insert
-    else:
-        from sqlalchemy.dialects.postgresql import insert
     at = now_ms()
     values = {"kind": kind, "key": key, "namespace": namespace, "generation": at, "tries": 0, "tried_at": 0}
     newer = {"generation": dirty.c.generation + 1, "namespace": namespace, "tries": 0, "tried_at": 0}
-    statement = insert(dirty).values(**values, created_at=at)
+    statement = inserting(tx, dirty).values(**values, created_at=at)
     tx.execute(statement.on_conflict_do_update(index_elements=["kind", "key"], set_=newer))
 
 

@@ -6,18 +6,17 @@ Tombstones, feedback, counts, drafts, candidates and the words in episodes go; t
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any, cast
 
 import sqlalchemy as sa
 
 from gateway.clock import now_ms
-from gateway.ledger import dirty, events, feedback, tombstones, usage
+from gateway.ledger import feedback, tombstones
 from gateway.ledger.database import Transaction, upsert
-from gateway.ledger.events import Event
 from gateway.ledger.registry import BLANK, NoteRow
-from gateway.ledger.reviews import FORGOTTEN
+from gateway.ledger.reviews import FORGOTTEN, by_id, save
 from gateway.ledger.schema import (
     candidates,
     decisions,
@@ -71,25 +70,30 @@ def erase(tx: Transaction, row: NoteRow, text: str, *, alone: bool = False) -> N
         text: what the memory said, to be taken out of conversations; empty where nobody knows.
         alone: its id is buried, its text is not, since another memory goes on saying it.
     """
-    buried = None if alone or row.status == BLANK else row.content_hash
-    tombstones.bury(tx, row.namespace, content_hash=buried, memory_id=row.note_id)
-    feedback.forget(tx, row.note_id)
-    usage.forget(tx, row.note_id)
-    dirty.forget(tx, dirty.NOTE, row.note_id)
+    bury(tx, [row], alone=alone)
     forget_drafts(tx, _drafts_about(tx, row), of=row.note_id)
     _forget_candidates(tx, row)
     if not alone and len(text.strip()) >= _LEAST_CHARS:
         _redact_conversations(tx, row, text.strip())
-    _shorten_answers(tx, row.note_id)
-    values = {
-        "note_id": row.note_id,
-        "namespace": row.namespace,
-        "visibility": row.visibility,
-        "deleted_at": now_ms(),
-        "purged_at": None,
-        "job_id": None,
-    }
-    upsert(tx, erasures, [values], keys=["note_id"])
+    shorten_answers(tx, row.note_id)
+
+
+def bury(tx: Transaction, rows: Sequence[NoteRow], *, job_id: str | None = None, alone: bool = False) -> None:
+    """Tombstones for memories, and what their erasure reports begin with; what was said of them goes.
+
+    Args:
+        job_id: the clear job that forgets them.
+        alone: as for `erase`.
+    """
+    at = now_ms()
+    values: list[dict[str, Any]] = []
+    for row in rows:
+        buried = None if alone or row.status == BLANK else row.content_hash
+        tombstones.bury(tx, row.namespace, content_hash=buried, memory_id=row.note_id)
+        feedback.forget(tx, row.note_id)
+        named = {"note_id": row.note_id, "namespace": row.namespace, "visibility": row.visibility}
+        values.append(named | {"deleted_at": at, "purged_at": None, "job_id": job_id})
+    upsert(tx, erasures, values, keys=["note_id"])
 
 
 def forget_drafts(tx: Transaction, review_ids: Collection[str], *, of: str | None = None) -> None:
@@ -98,21 +102,11 @@ def forget_drafts(tx: Transaction, review_ids: Collection[str], *, of: str | Non
     Args:
         of: the memory that is forgotten, by which a purge finds what git has of them.
     """
-    gone = list(review_ids)
-    if not gone:
-        return
-    nothing = {"title": "", "why": "", "decision_reason": None, "content_hash": ""}
-    values: dict[str, Any] = nothing | {
-        "status": FORGOTTEN,
-        "subject": sa.literal("forgotten:").concat(reviews.c.id),
-        "updated_at": now_ms(),
-    }
-    if of is not None:
-        values["target_id"] = of
-    told = sa.select(reviews.c.id, reviews.c.namespace).where(reviews.c.id.in_(gone))
-    events.write(tx, *(Event(events.DRAFT, "forgotten", one, namespace) for one, namespace in tx.execute(told)))
-    tx.execute(sa.update(reviews).where(reviews.c.id.in_(gone)).values(**values))
-    tx.execute(sa.delete(decisions).where(decisions.c.review_id.in_(gone)))
+    nothing: dict[str, Any] = {"title": "", "why": "", "decision_reason": None, "content_hash": ""}
+    for review in by_id(tx, review_ids).values():
+        subject = {"subject": f"forgotten:{review.id}", "target_id": review.target_id if of is None else of}
+        save(tx, replace(review, status=FORGOTTEN, updated_at=now_ms(), **nothing, **subject))
+        tx.execute(sa.delete(decisions).where(decisions.c.review_id == review.id))
 
 
 def forgotten_drafts(tx: Transaction, limit: int = 256) -> list[tuple[str, str]]:
@@ -262,15 +256,15 @@ def _redacted(value: Any, text: str) -> Any:
     return value
 
 
-def _shorten_answers(tx: Transaction, note_id: str) -> None:
-    """A retried request still gets its first answer, without the file's name: a name is made of what the note says."""
+def shorten_answers(tx: Transaction, naming: str) -> None:
+    """A retried request still gets its first answer, without the file's name: a name is made of what the note says.
+
+    Args:
+        naming: a part of the answers concerned: an id, or the beginning of a namespace.
+    """
     query = sa.select(idempotency.c.principal_id, idempotency.c.key, idempotency.c.answer)
-    named = sa.cast(idempotency.c.answer, sa.Text).contains(note_id, autoescape=True)
+    named = sa.cast(idempotency.c.answer, sa.Text).contains(naming, autoescape=True)
     for principal_id, key, answer in tx.execute(query.where(named)).all():
+        short = {name: value for name, value in answer.items() if name in ("id", "namespace", "version", "deleted")}
         where = sa.and_(idempotency.c.principal_id == principal_id, idempotency.c.key == key)
-        tx.execute(sa.update(idempotency).where(where).values(answer=shortened(answer)))
-
-
-def shortened(answer: Mapping[str, Any]) -> dict[str, Any]:
-    """A kept answer without what is made of a note's text."""
-    return {name: value for name, value in answer.items() if name in ("id", "namespace", "version", "deleted")}
+        tx.execute(sa.update(idempotency).where(where).values(answer=short))

@@ -69,6 +69,11 @@ def answer(tx: Transaction, intent_id: str, status: int, body: dict[str, Any]) -
     tx.execute(sa.update(idempotency).where(idempotency.c.intent_id == intent_id).values(status=status, answer=body))
 
 
+def amend(tx: Transaction, claim: Claim, body: dict[str, Any]) -> None:
+    """Keep a fuller answer than could be told when the intent settled."""
+    tx.execute(sa.update(idempotency).where(*_same(claim)).values(answer=body))
+
+
 def abandon(tx: Transaction, intent_id: str) -> None:
     """The intent came to nothing: the key may be used again."""
     tx.execute(sa.delete(idempotency).where(idempotency.c.intent_id == intent_id, idempotency.c.status.is_(None)))

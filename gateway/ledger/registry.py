@@ -10,7 +10,10 @@ import sqlalchemy as sa
 
 from gateway.clock import now_ms
 from gateway.ledger.database import Transaction, upsert
+from gateway.ledger.dirty import NOTE
 from gateway.ledger.schema import files, index_removals, notes
+from gateway.ledger.schema_upkeep import dirty, usage
+from gateway.ledger.schema_users import structured
 
 # A form that every user has and nobody has filled in: no memory yet.
 BLANK = "blank"
@@ -208,9 +211,11 @@ def drop_files(tx: Transaction, paths: Collection[str]) -> None:
 
 
 def drop_notes(tx: Transaction, note_ids: Collection[str]) -> None:
-    """Remove memories and ask the index to remove them too."""
+    """Remove memories with all that hangs on their rows, and ask the index to remove them too."""
     for part in _parts(note_ids):
-        tx.execute(sa.delete(notes).where(notes.c.note_id.in_(part)))
+        for table in (notes, structured, usage):
+            tx.execute(sa.delete(table).where(table.c.note_id.in_(part)))
+        tx.execute(sa.delete(dirty).where(dirty.c.kind == NOTE, dirty.c.key.in_(part)))
         upsert(tx, index_removals, [{"note_id": note_id, "at": now_ms()} for note_id in part], keys=["note_id"])
 
 

@@ -7,14 +7,15 @@ of another user are theirs. An id is suppressed everywhere: under any name and i
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 
 import sqlalchemy as sa
 
 from gateway.clock import now_ms
+from gateway.ledger import registry
 from gateway.ledger.database import Transaction, upsert
-from gateway.ledger.schema import files, notes, tombstones
+from gateway.ledger.schema import notes, tombstones
 from gateway.notes.text import content_hash as hash_of_content
 
 CONTENT = "content"
@@ -128,16 +129,14 @@ def sweep(tx: Transaction) -> list[str]:
         for row in tx.execute(query).all()
         if buried(tx, row.namespace, content_hash=row.content_hash, memory_id=row.note_id)
     ]
-    for note_id, path in gone:
-        tx.execute(sa.delete(files).where(files.c.path == path))
-        tx.execute(sa.delete(notes).where(notes.c.note_id == note_id))
+    registry.drop_files(tx, [path for _, path in gone])
+    registry.drop_notes(tx, [note_id for note_id, _ in gone])
     return [note_id for note_id, _ in gone]
 
 
-def drop_scope(tx: Transaction, starts: Collection[str]) -> int:
-    """Forget what was forgotten below these namespaces: who comes after begins clean. Returns how many."""
-    below = sa.or_(*(tombstones.c.scope.startswith(start, autoescape=True) for start in starts))
-    return tx.execute(sa.delete(tombstones).where(below)).rowcount
+def drop_scope(tx: Transaction, start: str) -> int:
+    """Forget what was forgotten in namespaces that begin like this: who comes after begins clean. Returns how many."""
+    return tx.execute(sa.delete(tombstones).where(tombstones.c.scope.startswith(start, autoescape=True))).rowcount
 
 
 def _row(domain: str, scope: str, value: str) -> dict[str, object]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 
 from gateway.clock import now_ms
-from gateway.ledger.database import Ledger, Transaction
+from gateway.ledger.database import Ledger, Transaction, inserting
 from gateway.ledger.schema import notes
 from gateway.ledger.schema_upkeep import turns, usage
 
@@ -31,12 +31,8 @@ def count(tx: Transaction, hits: Mapping[str, int]) -> None:
     """Add hits by note id."""
     if not hits:
         return
-    if tx.dialect.name == "sqlite":
-        from sqlalchemy.dialects.sqlite import insert
-    else:
-        from sqlalchemy.dialects.postgresql import insert
     at = now_ms()
-    statement = insert(usage)
+    statement = inserting(tx, usage)
     more = {"hits": usage.c.hits + statement.excluded.hits, "last_hit_at": statement.excluded.last_hit_at}
     rows = [{"note_id": note_id, "hits": number, "last_hit_at": at} for note_id, number in hits.items()]
     tx.execute(statement.on_conflict_do_update(index_elements=["note_id"], set_=more), rows)
@@ -46,12 +42,6 @@ def of(tx: Transaction, note_ids: Collection[str]) -> dict[str, Use]:
     """The use of memories that were ever shown."""
     query = sa.select(usage.c.note_id, usage.c.hits, usage.c.last_hit_at).where(usage.c.note_id.in_(list(note_ids)))
     return {row[0]: Use(row[1], row[2]) for row in tx.execute(query)}
-
-
-def forget(tx: Transaction, note_id: str) -> None:
-    """The memory is gone, and with it what was counted."""
-    tx.execute(sa.delete(usage).where(usage.c.note_id == note_id))
-    tx.execute(sa.delete(turns).where(turns.c.note_id == note_id))
 
 
 def turn_of(*parts: str | None) -> str:

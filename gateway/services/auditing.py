@@ -6,10 +6,10 @@ from dataclasses import replace
 
 from gateway.access import guard
 from gateway.access.principal import Principal
-from gateway.errors import Invalid
 from gateway.importer.parts import Parts
 from gateway.ledger import audit
 from gateway.ledger.audit import AuditFilter, StoredEntry
+from gateway.services import paging
 
 
 def page(
@@ -21,9 +21,7 @@ def page(
         Invalid: the limit is out of range.
         NotFound: another user's entries were asked for.
     """
-    most = parts.settings.policy.max_page
-    if not 1 <= limit <= most:
-        raise Invalid(f"`limit` lies between 1 and {most}.", field="limit")
+    paging.check_limit(limit, parts.settings.policy.max_page)
     context = guard.identify(parts.ledger, principal, user_id=wanted.actor_user_id)
     if not principal.is_admin:
         wanted = replace(wanted, actor_user_id=context.user_id, actor_agent_id=principal.agent_id)

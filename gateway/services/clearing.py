@@ -106,13 +106,6 @@ def run(parts: Parts, job_id: str, *, keep_going: Callable[[], bool] = lambda: T
     return True
 
 
-def run_all(parts: Parts, *, keep_going: Callable[[], bool] = lambda: True) -> int:
-    """Carry out all clear jobs that are open, oldest first. Returns how many were done."""
-    with parts.ledger.read() as tx:
-        waiting = jobs.open_jobs(tx, KINDS)
-    return sum(run(parts, job.id, keep_going=keep_going) for job in waiting)
-
-
 def fence_of(job: Job) -> Fence:
     """What a clear job closes."""
     directives = bool(job.options.get("include_directives"))

@@ -17,7 +17,7 @@ from gateway.importer.parts import Parts
 from gateway.importer.plan import claim_of
 from gateway.importer.rows import HELD
 from gateway.importer.write import Order
-from gateway.ledger import Transaction, audit, erasure, journal, problems, registry, reviews, tombstones
+from gateway.ledger import Transaction, audit, erasure, idempotency, journal, problems, registry, reviews, tombstones
 from gateway.ledger.idempotency import Claim, FirstAnswer
 from gateway.ledger.registry import NoteRow
 from gateway.notes.namespace import parse_namespace
@@ -78,16 +78,21 @@ def forget(
             return propose_archive(parts, row, text, Origin(context, entry, why, claim))
         # An archived copy is tidied away; the memory that goes on saying the same is not meant.
         alone = alone or (row.status == "archived" and _others(parts, row) != [])
-        order = Order("delete", row.note_id, row.path, row.etag, None, actor_of(context), entry, False, alone=alone,
-                      claim=claim, answer=lambda gone: (200, asdict(_answer(parts, gone.note_id))))  # fmt: skip
+        order = Order(
+            "delete", row.note_id, row.path, row.etag, None, actor_of(context), entry, False, claim, alone=alone
+        )
         parts.writes.write(order)
         if read is not None and not alone:
             _forget_quoting_drafts(parts, row, content_of(read.data))
         finish(parts)
         _with_the_same_text(parts, row, alone=alone)
+        answer = _answer(parts, row.note_id)
+        if claim is not None:
+            with parts.ledger.write() as tx:
+                idempotency.amend(tx, claim, asdict(answer))
     parts.on_forgotten([row.note_id])
     parts.wake()
-    return _answer(parts, row.note_id)
+    return answer
 
 
 def report(parts: Parts, note_id: str) -> list[Erased]:

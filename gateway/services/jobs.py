@@ -60,9 +60,7 @@ def page(principal: Principal, parts: Parts, *, status: str | None, limit: int, 
     Raises:
         Invalid: the limit is out of range, there is no such status, or the cursor is not one of ours.
     """
-    most = parts.settings.policy.max_page
-    if not 1 <= limit <= most:
-        raise Invalid(f"`limit` lies between 1 and {most}.", field="limit")
+    paging.check_limit(limit, parts.settings.policy.max_page)
     if status is not None and status not in STATUSES:
         raise Invalid(f"A job is one of {list(STATUSES)}.", field="status")
     user_id = None if principal.is_admin else _follower(principal)

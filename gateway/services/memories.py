@@ -122,9 +122,7 @@ def page(principal: Principal, parts: Parts, wanted: NoteFilter, *, limit: int, 
     Raises:
         Invalid: the limit is out of range, or the cursor is not one of ours.
     """
-    most = parts.settings.policy.max_page
-    if not 1 <= limit <= most:
-        raise Invalid(f"`limit` lies between 1 and {most}.", field="limit")
+    paging.check_limit(limit, parts.settings.policy.max_page)
     wanted = visible(principal, parts, wanted)
     with parts.ledger.read() as tx:
         rows, total = registry.page(tx, wanted, limit=limit + 1, after=paging.cursor(cursor))

@@ -9,6 +9,16 @@ import json
 from gateway.errors import Invalid
 
 
+def check_limit(limit: int, most: int) -> None:
+    """Make sure that a page is of an acceptable size.
+
+    Raises:
+        Invalid: it is not.
+    """
+    if not 1 <= limit <= most:
+        raise Invalid(f"`limit` lies between 1 and {most}.", field="limit")
+
+
 def encoded(at: int, identifier: str) -> str:
     """The cursor that continues after a row."""
     return base64.urlsafe_b64encode(json.dumps([at, identifier]).encode("ascii")).decode("ascii")

@@ -9,7 +9,7 @@ from gateway.access import guard
 from gateway.access.principal import Principal
 from gateway.access.rules import NOWHERE, Decision, Resource, decide
 from gateway.clock import now
-from gateway.errors import GatewayError, Invalid, NotFound
+from gateway.errors import GatewayError, NotFound
 from gateway.importer.parts import Parts
 from gateway.ledger import agents, idempotency, registry, reviews
 from gateway.ledger.idempotency import Claim, FirstAnswer
@@ -108,9 +108,7 @@ def page(principal: Principal, parts: Parts, wanted: ReviewFilter, *, limit: int
     Raises:
         Invalid: the limit is out of range, or the cursor is not one of ours.
     """
-    most = parts.settings.policy.max_page
-    if not 1 <= limit <= most:
-        raise Invalid(f"`limit` lies between 1 and {most}.", field="limit")
+    paging.check_limit(limit, parts.settings.policy.max_page)
     narrowed = _visible(principal, parts, wanted)
     with parts.ledger.read() as tx:
         rows, total = reviews.page(tx, narrowed, limit=limit + 1, after=paging.cursor(cursor))

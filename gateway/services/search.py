@@ -118,8 +118,7 @@ def text_now(parts: Parts, row: NoteRow) -> str | None:
 
 def _check(parts: Parts, wanted: Search) -> None:
     policy = parts.settings.policy
-    if wanted.limit > policy.max_page:
-        raise Invalid(f"`limit` lies between 1 and {policy.max_page}.", field="limit")
+    paging.check_limit(wanted.limit, policy.max_page)
     if len(wanted.query) > policy.max_query_chars:
         raise Invalid(f"A query may have {policy.max_query_chars:,} characters.", field="query")
 

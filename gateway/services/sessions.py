@@ -17,7 +17,7 @@ from gateway.ledger import audit, dirty, reviews, sessions
 from gateway.ledger.sessions import Episode, Session
 from gateway.llm import LanguageModel
 from gateway.notes.namespace import Namespace
-from gateway.services import candidates
+from gateway.services import candidates, paging
 from gateway.services.candidates import SUBAGENT, LetThrough, Outcome, Promoted, Taking
 from gateway.services.records import ReviewReference
 from gateway.services.requests import CommitSession, NewEpisode, NewSession
@@ -155,8 +155,7 @@ def episodes(
         Invalid: the limit is out of range.
     """
     session = get(principal, parts, session_id, user_id=user_id, agent_id=agent_id)
-    if not 1 <= limit <= parts.settings.policy.max_page:
-        raise Invalid(f"`limit` lies between 1 and {parts.settings.policy.max_page}.", field="limit")
+    paging.check_limit(limit, parts.settings.policy.max_page)
     with parts.ledger.read() as tx:
         return sessions.episodes_of(tx, session.user_id, session.id, after=after, limit=limit)
 

@@ -47,7 +47,6 @@ SHARED = {
     ("rebuild", "close_retired"): "lets go of an index that no longer serves",
     ("rebuild", "close_embedders"): "the end of the gateway",
     ("clearing", "run"): "carries out a job that was decided",
-    ("clearing", "run_all"): "carries out jobs that were decided",
     ("purging", "run"): "carries out a job that was decided",
     ("sync", "run"): "the work of the background, without a request",
 }

@@ -7,7 +7,7 @@ import pytest
 from gateway.access.principal import LOCAL_OPERATOR, Principal
 from gateway.errors import BeingCleared, GatewayError, NotAllowed, NotFound, Tombstoned
 from gateway.ledger import agents as agent_rows
-from gateway.ledger import audit, fences, jobs, registry, tombstones
+from gateway.ledger import audit, fences, jobs, registry, structured, tombstones
 from gateway.services import (
     agents,
     clearing,
@@ -267,6 +267,21 @@ def test_a_broken_note_and_the_persons_own_notes_stay_on_disk(opened):
     assert left(gateway, "user/owner/") == []
     assert own.read_text("utf-8") == "An otter of my own vault."
     assert broken.read_text("utf-8").startswith("---\na: [")
+
+
+def test_what_a_broken_structured_note_last_said_goes_too(gateway):
+    note = gateway.parts.files.root / "Users/tom/UserMemory.md"
+    note.write_text(note.read_text("utf-8").replace("---\n", "---\noccupation: otter keeper\n", 1), "utf-8")
+    gateway.settle()
+    with gateway.parts.ledger.read() as tx:
+        row = registry.notes_by_path(tx, ["Users/tom/UserMemory.md"])["Users/tom/UserMemory.md"]
+        assert structured.last_good(tx, row.note_id) is not None
+    note.write_text("---\na: [\n---\n", "utf-8")
+    gateway.settle()
+    clear(gateway, scope="user", id="tom")
+    worker.run(gateway.parts)
+    with gateway.parts.ledger.read() as tx:
+        assert structured.last_good(tx, row.note_id) is None
 
 
 def test_the_same_order_twice_is_one_job(gateway):

@@ -17,7 +17,7 @@ from gateway.ledger.journal import Actor
 from gateway.ledger.problems import ProblemRow
 from gateway.skills.review_branches import ReviewBranches
 from gateway.vault.branches import Branches
-from gateway.vault.checkout import Checkout, changes_between
+from gateway.vault.checkout import Checkout, FileChange, changes_between
 from gateway.vault.remote import Remote, copy_label
 
 _TRIES = 5
@@ -93,7 +93,9 @@ def _run(parts: Parts, branches: ReviewBranches, accept_rewrite: bool) -> SyncRe
     _follow_review_branches(parts, remote)
     decided += branches.look()
     parts.committer.flush()
-    if settings.push and _to_push(parts, remote)[0]:  # what was decided, and the branches of new drafts
+    if (
+        settings.push and _to_push(parts, remote, parts.history.head())[0]
+    ):  # what was decided, and the branches of new drafts
         outcome = outcome.then(_converge(parts, remote, branch, accept_rewrite))
     return SyncRecord(
         settings.remote, parts.history.head(), outcome.merged, outcome.pushed, decided, list(outcome.conflicts)
@@ -113,6 +115,10 @@ class _Outcome:
 def _converge(parts: Parts, remote: Remote, branch: str, accept_rewrite: bool) -> _Outcome:
     """Fetch, merge and push until both sides are the same; whoever pushes in between is merged first.
 
+    The joined commit is pushed before its files are brought into the vault: the less time between fetch and push, the
+    less a busy remote can keep it from ever getting a push through. Where it ends in between, the next sync finds a
+    remote that is ahead. What cannot be pushed is brought in all the same.
+
     Raises:
         RemoteRewritten, GitTrouble: as for `sync`.
     """
@@ -121,16 +127,19 @@ def _converge(parts: Parts, remote: Remote, branch: str, accept_rewrite: bool) -
         remote.fetch()
         theirs = remote.head()
         _check_rewritten(parts, remote, theirs, accept_rewrite)
-        brought = _merge(parts, remote, branch, theirs)
+        joined = _join(parts, remote, theirs)
+        try:
+            pushed = _push(parts, remote, joined.commit) if parts.settings.git.push else False
+        except GitTrouble:
+            _bring(parts, remote, branch, joined)
+            raise
+        brought = _bring(parts, remote, branch, joined)
         if brought is None:
             continue  # the vault moved meanwhile
-        _remember(parts, theirs)
-        done = done.then(_Outcome(brought[0], False, tuple(brought[1])))
-        if not parts.settings.git.push:
-            return done
-        pushed = _push(parts, remote)
+        _remember(parts, remote.head())
+        done = done.then(_Outcome(brought[0], bool(pushed), tuple(brought[1])))
         if pushed is not None:
-            return done.then(_Outcome(pushed=pushed))
+            return done
     raise GitTrouble("The remote or the vault moves all the time.", advice="The sync is tried again by itself.")
 
 
@@ -164,23 +173,46 @@ def _say(parts: Parts, error: GitTrouble | None) -> None:
         problems.replace_problems(tx, {_WHERE}, rows)
 
 
-def _merge(parts: Parts, remote: Remote, branch: str, theirs: str | None) -> tuple[bool, list[str]] | None:
-    """Bring the remote's commits in. None where the vault's branch moved meanwhile; then it is tried anew."""
+@dataclass(frozen=True, slots=True)
+class _Joined:
+    """The commit at which both sides meet, made but not yet in the vault; `theirs` is None where it brings nothing."""
+
+    ours: str | None
+    theirs: str | None
+    commit: str | None
+    changes: tuple[FileChange, ...] = ()
+    copies: tuple[str, ...] = ()
+
+
+def _join(parts: Parts, remote: Remote, theirs: str | None) -> _Joined:
+    """Find or make the commit that holds both sides, and make sure that the vault can take its files.
+
+    Raises:
+        GitTrouble: git cannot merge them, or the remote holds what no vault may.
+    """
     ours = parts.history.head()
     if theirs is None or (ours is not None and remote.is_ancestor(theirs, ours)):
-        return False, []
-    if ours is None or remote.is_ancestor(ours, theirs):
-        new, committed = theirs, ()
-    else:
+        return _Joined(ours, None, ours)
+    parts.importer.check_present()
+    copies: tuple[str, ...] = ()
+    new = theirs
+    if ours is not None and not remote.is_ancestor(ours, theirs):
         made = remote.merge(ours, theirs, unrelated=True)
-        new, committed = made.commit, made.copies
+        new, copies = made.commit, made.copies
+    return _Joined(ours, theirs, new, tuple(changes_between(parts.history.runner, ours, new)), copies)
+
+
+def _bring(parts: Parts, remote: Remote, branch: str, joined: _Joined) -> tuple[bool, list[str]] | None:
+    """Bring the remote's commits in. None where the vault's branch moved meanwhile; then it is tried anew."""
+    ours, new = joined.ours, joined.commit
+    if joined.theirs is None or new is None:
+        return False, []
     with parts.importer.lock:
         if parts.history.head() != ours:
             return None
         parts.importer.check_present()
-        changes = changes_between(parts.history.runner, ours, new)
         brought = Checkout(parts.files.root, parts.files.staging, parts.history.runner).bring(
-            changes, copy_label(theirs)
+            joined.changes, copy_label(joined.theirs)
         )
         try:
             remote.advance(branch, ours, new)
@@ -192,7 +224,7 @@ def _merge(parts: Parts, remote: Remote, branch: str, theirs: str | None) -> tup
         authors = remote.authors(ours, new)
         parts.importer.import_merged(_by_author(parts, [*brought.written, *brought.copies], authors), brought.removed)
     parts.wake()
-    return True, [*committed, *brought.copies]
+    return True, [*joined.copies, *brought.copies]
 
 
 def _by_author(parts: Parts, paths: list[str], authors: Mapping[str, tuple[str, str]]) -> list[tuple[list[str], Actor]]:
@@ -227,9 +259,8 @@ def _follow_review_branches(parts: Parts, remote: Remote) -> None:
             branches.follow(review.id, mine, theirs)
 
 
-def _to_push(parts: Parts, remote: Remote) -> tuple[dict[str, str], dict[str, str]]:
+def _to_push(parts: Parts, remote: Remote, head: str | None) -> tuple[dict[str, str], dict[str, str]]:
     """The refs that the remote does not have yet, "" for one to be deleted; and those of them that replace others."""
-    head = parts.history.head()
     refs: dict[str, str] = {}
     replaced: dict[str, str] = {}
     if head is not None and head != remote.head():
@@ -252,9 +283,9 @@ def _to_push(parts: Parts, remote: Remote) -> tuple[dict[str, str], dict[str, st
     return refs | {f"review/{one.id}": "" for one in done if one.id in there}, replaced
 
 
-def _push(parts: Parts, remote: Remote) -> bool | None:
+def _push(parts: Parts, remote: Remote, head: str | None) -> bool | None:
     """Push what is new. True where something was pushed, False where nothing was to be; None: the remote moved."""
-    refs, replaced = _to_push(parts, remote)
+    refs, replaced = _to_push(parts, remote, head)
     if refs and not remote.push(refs, replaced=replaced):
         return None
     if remote.branch in refs:

@@ -9,16 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
-from alembic import command
-from alembic.config import Config
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
 from sqlalchemy import event
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import QueuePool
 
 from gateway.errors import Unavailable
+from gateway.ledger.migrating import migrate
 
 BUSY_MS = 10_000
 Transaction = sa.Connection
@@ -46,7 +43,7 @@ class Ledger:
             Path(parsed.database).parent.mkdir(parents=True, exist_ok=True)
         ledger = cls(url)
         try:
-            _migrate(ledger._engine, url)
+            migrate(ledger._engine, url)
         except SQLAlchemyError as error:
             raise Unavailable(f"The ledger cannot be opened: {error.__class__.__name__}.", advice=str(error)) from error
         return ledger
@@ -192,23 +189,3 @@ def _engine(url: sa.URL, *, read_only: bool) -> sa.Engine:
             connection.exec_driver_sql("BEGIN IMMEDIATE")  # take the write lock at once: no upgrade dead-locks
 
     return engine
-
-
-def _migrate(engine: sa.Engine, url: str) -> None:
-    config = Config()
-    config.set_main_option("script_location", "gateway.ledger:migrations")
-    config.set_main_option("sqlalchemy.url", url.replace("%", "%%"))
-    script = ScriptDirectory.from_config(config)
-    with engine.connect().execution_options(reading=True) as connection:
-        current = MigrationContext.configure(connection).get_current_revision()
-    head = script.get_current_head()
-    if current == head:
-        return
-    if current is not None and current not in {revision.revision for revision in script.walk_revisions()}:
-        raise Unavailable(
-            f"The ledger was made by a newer gateway (revision {current}).",
-            advice="Update memory-gateway, then start again.",
-        )
-    with engine.begin() as connection:
-        config.attributes["connection"] = connection
-        command.upgrade(config, "head")

@@ -15,6 +15,7 @@ from gateway.errors import Unavailable
 from gateway.ledger import Ledger, journal, meta
 from gateway.ledger.database import BUSY_MS
 from gateway.ledger.journal import Version
+from gateway.ledger.migrating import newest_revision
 from gateway.ledger.schema import metadata
 
 
@@ -27,7 +28,9 @@ def test_the_migrations_end_at_the_schema(url: str):
     Ledger.open(url).close()
     engine = sa.create_engine(url)
     with engine.connect() as connection:
-        assert compare_metadata(MigrationContext.configure(connection), metadata) == []
+        context = MigrationContext.configure(connection)
+        assert compare_metadata(context, metadata) == []
+        assert context.get_current_revision() == newest_revision(), "or alembic would be asked at each start"
     engine.dispose()
 
 
@@ -40,6 +43,13 @@ def test_opening_again_changes_nothing_and_keeps_what_is_there(url: str):
     with again.read() as tx:
         assert meta.get(tx, "k") == "v"
     again.close()
+
+
+def test_a_ledger_that_is_up_to_date_opens_without_alembic(url: str):
+    Ledger.open(url).close()
+    code = f"import sys; from gateway.ledger import Ledger; Ledger.open({url!r}); assert 'alembic' not in sys.modules"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_ledger_of_a_newer_gateway_is_refused_in_words(url: str, tmp_path: Path):

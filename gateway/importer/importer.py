@@ -21,6 +21,7 @@ from gateway.ledger.problems import ProblemRow
 from gateway.ledger.registry import NoteRow
 from gateway.notes.drafts import folder_of_draft
 from gateway.notes.note import NoteProblem, parse
+from gateway.notes.paths import leaves_vault
 from gateway.vault.files import VaultFiles
 from gateway.vault.history import History
 from gateway.vault.scan import Snapshot, StatKey, walk
@@ -248,6 +249,8 @@ class Importer:
     def _files_among(self, paths: Iterable[str], *, again: bool) -> list[str]:
         found: dict[str, None] = {}
         for path in paths:
+            if leaves_vault(path):
+                continue
             if (self.files.root / path).is_dir():
                 present = walk(self.files.root, path).files
                 changed = [one for one, key in present.items() if again or self.seen.get(one) != key]

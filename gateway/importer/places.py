@@ -10,7 +10,7 @@ from pathspec import GitIgnoreSpec
 from gateway.config import VaultSource
 from gateway.errors import BadSettings, Invalid
 from gateway.notes.namespace import Namespace, locate, parse_namespace
-from gateway.notes.paths import conflict_copy_of, is_ignored
+from gateway.notes.paths import conflict_copy_of, is_ignored, leaves_vault
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Places:
 
     def place_of(self, path: str) -> Place | None:
         """The place of a note; None where the path holds no memory."""
-        if is_ignored(path):
+        if is_ignored(path) or leaves_vault(path):
             return None
         found = locate(path, owner=self.owner)
         if found is not None:

@@ -126,6 +126,11 @@ def erasure(tx: Transaction, note_id: str) -> Erasure | None:
     return Erasure(*row) if row else None
 
 
+def undone(tx: Transaction, note_id: str) -> None:
+    """A person has the memory back: there is nothing to report or to purge any more."""
+    tx.execute(sa.delete(erasures).where(erasures.c.note_id == note_id))
+
+
 def unpurged(tx: Transaction) -> list[Erasure]:
     """Forgotten memories whose traces in git's history have not been purged, oldest first."""
     query = sa.select(*_COLUMNS).where(erasures.c.purged_at.is_(None)).order_by(erasures.c.deleted_at)
@@ -174,13 +179,24 @@ def follow_commits(tx: Transaction, moved: Mapping[str, str]) -> None:
                 tx.execute(sa.update(column.table).where(column == old).values({column.name: new}))
 
 
-def purged(tx: Transaction, note_ids: Collection[str], drafts: Collection[str]) -> None:
-    """Git's history no longer has these memories and drafts: their names go from the ledger."""
+def purged(
+    tx: Transaction, note_ids: Collection[str], drafts: Collection[str], *, until: Mapping[str, int] | None = None
+) -> None:
+    """Git's history no longer has these memories and drafts: their names go from the ledger.
+
+    Args:
+        until: of memories that live again, the number of the last version that was forgotten.
+    """
     ids = list(note_ids)
-    for start in range(0, len(traces := [*ids, *drafts]), _AT_ONCE):
-        traced = versions.c.note_id.in_(traces[start : start + _AT_ONCE])
-        nothing = {"path": "", "old_path": None, "sha": None, "state": "skipped", "etag": None}
+    living = until or {}
+    nothing = {"path": "", "old_path": None, "sha": None, "state": "skipped", "etag": None}
+    gone = [one for one in (*ids, *drafts) if one not in living]
+    for start in range(0, len(gone), _AT_ONCE):
+        traced = versions.c.note_id.in_(gone[start : start + _AT_ONCE])
         tx.execute(sa.update(versions).where(traced).values(**nothing))
+    for note_id, last in living.items():
+        earlier = sa.and_(versions.c.note_id == note_id, versions.c.seq <= last)
+        tx.execute(sa.update(versions).where(earlier).values(**nothing))
     for start in range(0, len(ids), _AT_ONCE):
         gone = erasures.c.note_id.in_(ids[start : start + _AT_ONCE])
         tx.execute(sa.update(erasures).where(gone).values(purged_at=now_ms()))

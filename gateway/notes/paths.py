@@ -53,6 +53,11 @@ def check_vault_path(path: str) -> str:
     return path
 
 
+def leaves_vault(path: str) -> bool:
+    """Say whether a path is not one below the vault's folder: absolute, or with `.` or `..` in it."""
+    return path.startswith("/") or any(part in (".", "..") for part in path.split("/"))
+
+
 def path_key(path: str) -> str:
     """Return the form in which two paths are compared: case and composed letters make no difference.
 

@@ -155,21 +155,22 @@ def finish(parts: Parts) -> int:
 def undo(principal: Principal, parts: Parts, path: str) -> Written:
     """Have a forgotten text back whose file stands in the vault again: a person's explicit wish, and audited.
 
+    Only files that are listed as such a problem are looked at: a path is a wish from outside.
+
     Raises:
         NotFound: no forgotten text stands there, or not this principal's.
         NotAllowed: agents and readers may not.
-        BadNote: the note has another problem.
+        Invalid: the note has another problem.
     """
+    if principal.agent_id is not None or principal.role not in ("admin", "user"):
+        raise NotAllowed("Only people have forgotten texts back.", advice="Use a user's key.")
     nothing = NotFound("No forgotten text stands there.", field="path", advice="See the problems of kind `forgotten`.")
     with parts.importer.lock:
-        parts.importer.import_paths([path], settled=True)
         with parts.ledger.read() as tx:
             held = [row for row in problems.listed(tx) if row.path == path and row.kind == "forgotten"]
             place = parts.importer.places.place_of(path) if held else None
             resource = guard.resource_at(tx, place.namespace) if place is not None else NOWHERE
         decision = guard.check(parts.ledger, principal, "write", resource, nothing)
-        if principal.agent_id is not None or principal.role not in ("admin", "user"):
-            raise NotAllowed("Only people have forgotten texts back.", advice="Use a user's key.")
         if place is None:
             raise nothing
         entry = guard.entry(principal, "release_tombstone", "memory", namespace=str(place.namespace), decision=decision)
@@ -182,6 +183,8 @@ def undo(principal: Principal, parts: Parts, path: str) -> Written:
     parts.wake()
     if row is None or row.status == HELD:
         raise Invalid("The note has another problem; see /v1/problems.", field="path")
+    with parts.ledger.write() as tx:
+        erasure.undone(tx, row.note_id)
     return versions.written(parts, row)
 
 

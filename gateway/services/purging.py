@@ -15,9 +15,12 @@ from gateway.access import guard
 from gateway.access.principal import LOCAL_OPERATOR, Principal
 from gateway.errors import CannotPurge, GatewayError, GitTrouble, NotFound
 from gateway.importer import problems_note
+from gateway.importer.apply import PERSON
 from gateway.importer.parts import Parts
 from gateway.importer.plan import claim_of_text
-from gateway.ledger import audit, erasure, jobs, journal, meta
+from gateway.importer.resident import is_blank
+from gateway.importer.rows import HELD
+from gateway.ledger import audit, erasure, jobs, journal, meta, registry
 from gateway.ledger.erasure import REDACTED
 from gateway.ledger.jobs import Job
 from gateway.ledger.journal import Version
@@ -25,7 +28,7 @@ from gateway.notes.text import etag_of
 from gateway.services import forgetting, rebuild
 from gateway.services.requests import RequestBody
 from gateway.vault.branches import Branches
-from gateway.vault.rewrite import Rewriting, Rewritten
+from gateway.vault.rewrite import Names, Placed, Rewriting, Rewritten
 
 KIND = "purge"
 _LOG = log.get("purging")
@@ -45,12 +48,35 @@ class PurgeRequest(RequestBody):
 
 @dataclass(frozen=True, slots=True)
 class _Traces:
-    """What git has of forgotten memories: their blobs, the commits that name them, and the names."""
+    """What git has of forgotten memories: their texts at their paths, and the drafts about them."""
 
-    blobs: frozenset[str]
-    commits: frozenset[str]
-    names: frozenset[str]
+    placed: frozenset[Placed]
     drafts: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What the ledger knows of what is to be purged.
+
+    Attributes:
+        ids: memories that are gone; all that claims their id is theirs.
+        drafts: forgotten drafts.
+        etags: of their texts, and of the forgotten ones of memories whose place somebody wrote anew.
+        kept: etags of what was written there since.
+        names: every path that they or their drafts ever had.
+        namespaces: where they stood.
+        commits: the commits that brought their texts.
+        until: the last version that is forgotten, of memories that live again.
+    """
+
+    ids: frozenset[str]
+    drafts: frozenset[str]
+    etags: frozenset[str]
+    kept: frozenset[str]
+    names: frozenset[str]
+    namespaces: frozenset[str]
+    commits: frozenset[str]
+    until: dict[str, int]
 
 
 def order(principal: Principal, parts: Parts, wanted: PurgeRequest) -> Job:
@@ -65,8 +91,8 @@ def order(principal: Principal, parts: Parts, wanted: PurgeRequest) -> Job:
     ids = _ids(parts, wanted.memory_ids)
     everything = wanted.memory_ids is None
     if ids or everything:
-        traces = _traces(parts, ids, everything=everything)
-        Rewriting(parts.history).check(despite_remote=wanted.despite_remote, commits=traces.commits)
+        known = _known(parts, ids, everything=everything)
+        Rewriting(parts.history).check(despite_remote=wanted.despite_remote, commits=known.commits)
     options = {"memory_ids": ids, "everything": everything, "despite_remote": wanted.despite_remote}
     job = jobs.new(KIND, requested_by="admin", options=options, phase="history")
     with parts.ledger.write() as tx:
@@ -114,7 +140,7 @@ def _copies(parts: Parts, job_id: str) -> None:
     if blobs is None:
         return  # there was nothing to purge
     rewriting = Rewriting(parts.history)
-    rewriting.forget_old()
+    rewriting.forget_old(blobs)
     left = rewriting.still_there(blobs)
     if left:
         raise GitTrouble(f"Git still has {len(left)} of the texts.", advice="Is another process using the repository?")
@@ -143,19 +169,19 @@ def _history(parts: Parts, job: Job, ids: list[str]) -> None:
     parts.writes.settle_spares(wait_ms=0)
     parts.committer.flush(everything=True)
     rewriting = Rewriting(parts.history)
+    known = _known(parts, ids, everything=bool(job.options.get("everything")), logged=True)
     with parts.sync.waiting, parts.importer.lock, parts.committer.paused():
-        traces = _traces(parts, ids, everything=bool(job.options.get("everything")))
-        if not ids and not traces.blobs and not traces.commits:
+        traces = _traces(parts, rewriting, known)
+        if not ids and not traces.placed:
             return
-        rewriting.check(despite_remote=bool(job.options.get("despite_remote")), commits=traces.commits)
+        rewriting.check(despite_remote=bool(job.options.get("despite_remote")), commits=known.commits)
         branches = Branches(parts.history)
         tips = branches.tips()
         gone = [f"review/{one}" for one in traces.drafts if one in tips]
         for one in traces.drafts & set(tips):
             branches.drop(one)
-        unsaid = dict.fromkeys(sorted(traces.names, key=len, reverse=True), REDACTED)
-        done = rewriting.without(traces.blobs, unsaid)
-        _replace_remotes(rewriting, done, traces, gone)
+        done = rewriting.without(traces.placed, _unsaid(parts, known))
+        _replace_remotes(rewriting, done, known, gone)
         with parts.ledger.write() as tx:
             erasure.follow_commits(tx, done.commits)
             for key in (meta.REVIEW_HEAD, meta.REMOTE_HEAD):
@@ -163,11 +189,12 @@ def _history(parts: Parts, job: Job, ids: list[str]) -> None:
                     meta.put(tx, key, moved)
         rewriting.move(done)
         with parts.ledger.write() as tx:
-            erasure.purged(tx, ids, traces.drafts)
-            jobs.change(tx, job.id, phase="copies", options=job.options | {"blobs": sorted(traces.blobs)})
+            erasure.purged(tx, ids, traces.drafts, until=known.until)
+            blobs = sorted({one.blob for one in traces.placed})
+            jobs.change(tx, job.id, phase="copies", options=job.options | {"blobs": blobs})
 
 
-def _replace_remotes(rewriting: Rewriting, done: Rewritten, traces: _Traces, gone: list[str]) -> None:
+def _replace_remotes(rewriting: Rewriting, done: Rewritten, traces: _Known, gone: list[str]) -> None:
     """Replace what remotes have; where one refuses, nothing was rewritten here either."""
     try:
         for remote in rewriting.remotes_with(traces.commits):
@@ -177,36 +204,107 @@ def _replace_remotes(rewriting: Rewriting, done: Rewritten, traces: _Traces, gon
         raise
 
 
-def _traces(parts: Parts, ids: Collection[str], *, everything: bool) -> _Traces:
-    """All that git has of these memories, in any branch: under every name they or their drafts ever had."""
-    rewriting = Rewriting(parts.history)
+def _known(parts: Parts, ids: Collection[str], *, everything: bool, logged: bool = False) -> _Known:
+    """What the ledger knows, and with `logged` what git calls them from before there was a ledger. Takes no lock."""
     with parts.ledger.read() as tx:
         drafts = {one for note_id in ids for one in erasure.review_ids(tx, note_id)}
         drafts |= set(erasure.all_drafts(tx)) if everything else set()
-        known = {one: journal.history(tx, one) for one in (*ids, *drafts)}
-    names = {path for versions in known.values() for one in versions for path in (one.path, one.old_path) if path}
-    names |= {path for note_id in ids for path in _logged(parts, note_id, known[note_id])}
-    etags = {one.etag for versions in known.values() for one in versions if one.etag}
-    commits = {one.sha for versions in known.values() for one in versions if one.sha}
-    blobs: set[str] = set()
-    for path, blob in rewriting.blobs_at({*names, problems_note.PATH}):
-        data = rewriting.blob(blob)
-        if path == problems_note.PATH:
-            ours = any(name.encode("utf-8", "surrogateescape") in data for name in names)
-        else:
-            claim = claim_of_text(data)
-            ours = claim in known or etag_of(data) in etags or (claim is None and not _anothers(parts, path, known))
-        if ours:
-            blobs.add(blob)
-    return _Traces(frozenset(blobs), frozenset(commits), frozenset(names), frozenset(drafts))
+        versions = {one: journal.history(tx, one) for one in (*ids, *drafts)}
+        living = {one for one, row in registry.notes_by_id(tx, list(ids)).items() if row.status != HELD}
+        namespaces = {found.namespace for one in ids if (found := erasure.erasure(tx, one)) is not None}
+    until = {one: _last_deleted(versions[one]) for one in living}
+    theirs = [one for found in versions.values() for one in found if one.seq <= until.get(one.note_id, one.seq)]
+    names = {path for one in theirs for path in (one.path, one.old_path) if path}
+    if logged:
+        for note_id in set(ids) - living:
+            names |= set(_logged(parts, note_id, versions[note_id]))
+    return _Known(
+        ids=frozenset(ids) - living,
+        drafts=frozenset(drafts),
+        etags=frozenset(one.etag for one in theirs if one.etag),
+        kept=frozenset(
+            one.etag for one in living for one in versions[one] if one.etag and one.seq > until[one.note_id]
+        ),
+        names=frozenset(names),
+        namespaces=frozenset(namespaces),
+        commits=frozenset(one.sha for one in theirs if one.sha),
+        until=until,
+    )
+
+
+def _traces(parts: Parts, rewriting: Rewriting, known: _Known) -> _Traces:
+    """All that git has of them, in any branch. What somebody says there today stays, and so does a blank form."""
+    placed = [one for one in rewriting.placed() if one.path in known.names or _may_be_theirs(parts, known, one.path)]
+    texts = Names(known.names, REDACTED)
+    by_blob: dict[str, list[Placed]] = {}
+    for one in placed:
+        by_blob.setdefault(one.blob, []).append(one)
+    standing = _standing(parts, {one.path for one in placed})
+    found: set[Placed] = set()
+    for blob, data in rewriting.blobs(by_blob):
+        for one in by_blob[blob]:
+            if one.path == problems_note.PATH:
+                ours = texts.within(data)
+            else:
+                ours = one not in standing and _is_theirs(parts, known, one.path, data)
+            if ours:
+                found.add(one)
+    return _Traces(frozenset(found), known.drafts)
+
+
+def _may_be_theirs(parts: Parts, known: _Known, path: str) -> bool:
+    """Whether a text at a path that the ledger never knew may claim one of the memories."""
+    if path == problems_note.PATH:
+        return True
+    place = parts.importer.places.place_of(path) if known.ids and path.endswith(".md") else None
+    return place is not None and str(place.namespace) in known.namespaces
+
+
+def _is_theirs(parts: Parts, known: _Known, path: str, data: bytes) -> bool:
+    etag = etag_of(data)
+    place = parts.importer.places.place_of(path)
+    if place is not None and is_blank(place, etag):
+        return False
+    claim = claim_of_text(data)
+    if claim is not None:
+        return (
+            claim in known.ids or claim in known.drafts or (claim in known.until and etag in known.etags - known.kept)
+        )
+    if path not in known.names or etag in known.kept:
+        return False
+    return etag in known.etags or not _anothers(parts, path, known)
+
+
+def _standing(parts: Parts, paths: Collection[str]) -> set[Placed]:
+    """What living memories say now, at their paths."""
+    with parts.ledger.read() as tx:
+        rows = registry.notes_by_path(tx, list(paths))
+    living = [path for path, row in rows.items() if row.status != HELD]
+    return {Placed(path, blob) for path, blob in parts.history.committed(living).items()}
+
+
+def _unsaid(parts: Parts, known: _Known) -> Names:
+    """What commit messages no longer say: their paths, except where another memory stands or stood."""
+    with parts.ledger.read() as tx:
+        rows = registry.notes_by_path(tx, list(known.names))
+    taken = {path for path, row in rows.items() if row.status != HELD}
+    return Names(known.names - taken, REDACTED)
+
+
+def _last_deleted(versions: list[Version]) -> int:
+    return max((one.seq for one in versions if one.op == "delete"), default=0)
 
 
 def _logged(parts: Parts, note_id: str, versions: list[Version]) -> list[str]:
+    """Its names in git from before the ledger knew it; what the gateway itself began has none."""
+    first = versions[-1] if versions else None
     newest = next((one.path for one in versions if one.path), None)
-    return [one.path for one in parts.history.log_of_memory(note_id, newest)] if newest is not None else []
+    if first is None or newest is None or first.actor != PERSON:
+        return []
+    return [one.path for one in parts.history.log_of_memory(note_id, newest)]
 
 
-def _anothers(parts: Parts, path: str, known: Collection[str]) -> bool:
+def _anothers(parts: Parts, path: str, known: _Known) -> bool:
     """Whether another memory ever stood at a path."""
     with parts.ledger.read() as tx:
-        return bool(journal.notes_at(tx, path) - set(known))
+        return bool(journal.notes_at(tx, path) - known.ids - known.drafts)

@@ -8,7 +8,7 @@ import stat
 from pathlib import Path
 
 from gateway.errors import BadPath, Unavailable
-from gateway.notes.paths import check_vault_path
+from gateway.notes.paths import check_vault_path, leaves_vault
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
@@ -19,8 +19,10 @@ def open_folder(root: Path, path: str, *, create: bool = False) -> int:
 
     Raises:
         FileNotFoundError: it does not exist and `create` is false.
-        BadPath: a part is a symbolic link or no folder.
+        BadPath: the path leaves the vault, or a part is a symbolic link or no folder.
     """
+    if leaves_vault(path):
+        raise BadPath("The path leaves the vault.", file=path)
     current = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         for part in Path(path).parts:

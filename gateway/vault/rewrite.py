@@ -8,12 +8,12 @@ without the same blobs gives the same ids every time, so that a rewriting may be
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from gateway.errors import CannotPurge, GitTrouble
-from gateway.vault.git import Git
+from gateway.vault.git import Git, split_nul
 from gateway.vault.history import History
 
 _MARKS = "purge-marks"
@@ -27,6 +27,8 @@ _EXPORT = (
 _ESCAPES = {"n": b"\n", "t": b"\t", "r": b"\r", "a": b"\a", "b": b"\b", "f": b"\f", "v": b"\v"}
 _CHANGE = re.compile(rb"M [0-7]+ ([0-9a-f]{40,64}) (.+)")
 _QUOTED = re.compile(rb"\\([0-7]{3}|.)", re.DOTALL)
+_ENDING = b".md"
+_AT_ONCE = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,46 @@ class Rewritten:
 
     commits: Mapping[str, str]
     refs: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A blob that a commit gave to a path."""
+
+    path: str
+    blob: str
+
+
+class Names:
+    """Paths of notes, to be found in texts: in one pass, however many there are."""
+
+    def __init__(self, names: Collection[str], instead: str) -> None:
+        self._names = {name.encode("utf-8", "surrogateescape") for name in names if name.endswith(_ENDING.decode())}
+        self._lengths = sorted({len(name) for name in self._names}, reverse=True)
+        self._instead = instead.encode("utf-8")
+
+    def within(self, text: bytes) -> bool:
+        """Whether a text says one of them."""
+        return next(self._found(text), None) is not None
+
+    def replaced(self, text: bytes) -> bytes:
+        """The text with something else in their place; the longest that fits counts."""
+        parts: list[bytes] = []
+        at = 0
+        for start, end in self._found(text):
+            if start >= at:
+                parts += [text[at:start], self._instead]
+                at = end
+        return b"".join((*parts, text[at:]))
+
+    def _found(self, text: bytes) -> Iterator[tuple[int, int]]:
+        end = text.find(_ENDING)
+        while end >= 0:
+            end += len(_ENDING)
+            fitting = (length for length in self._lengths if length <= end and text[end - length : end] in self._names)
+            if (length := next(fitting, None)) is not None:
+                yield end - length, end
+            end = text.find(_ENDING, end)
 
 
 class Rewriting:
@@ -75,33 +117,38 @@ class Rewriting:
     def remotes_with(self, commits: Collection[str]) -> list[str]:
         """Remotes whose branches, as last seen, contain one of these commits."""
         found: set[str] = set()
-        for commit in commits:
-            out = self._git.ask("for-each-ref", "--contains", commit, "--format=%(refname)", "refs/remotes").out
+        ordered = sorted(commits) if self._refs("refs/remotes/") else []
+        for start in range(0, len(ordered), _AT_ONCE):
+            asked = [word for commit in ordered[start : start + _AT_ONCE] for word in ("--contains", commit)]
+            out = self._git.ask("for-each-ref", *asked, "--format=%(refname)", "refs/remotes").out
             found |= {ref.split("/")[2] for ref in out.decode("utf-8", "replace").split()}
         return sorted(found)
 
-    def blobs_at(self, paths: Collection[str]) -> Iterator[tuple[str, str]]:
-        """Every (path, blob id) that any commit of any branch gave to one of these paths."""
-        wanted = set(paths)
-        seen: set[tuple[str, str]] = set()
-        for match in map(_CHANGE.fullmatch, self._export().split(b"\n")):
-            if match is None:
-                continue
-            path = unquoted(match[2]).decode("utf-8", "surrogateescape")
-            key = (path, match[1].decode("ascii"))
-            if path in wanted and key not in seen:
-                seen.add(key)
-                yield key
+    def placed(self) -> list[Placed]:
+        """Every blob that any commit of any branch gave to any path, each once."""
+        changes = filter(None, map(_CHANGE.fullmatch, self._export().split(b"\n")))
+        found = dict.fromkeys((match[2], match[1]) for match in changes)
+        return [Placed(unquoted(path).decode("utf-8", "surrogateescape"), blob.decode("ascii")) for path, blob in found]
 
-    def blob(self, blob_id: str) -> bytes:
-        """The bytes of a blob."""
-        return self._git.run("cat-file", "blob", blob_id)
+    def blobs(self, blob_ids: Iterable[str]) -> Iterator[tuple[str, bytes]]:
+        """The bytes of blobs, a few hundred at a time."""
+        ordered = list(dict.fromkeys(blob_ids))
+        for start in range(0, len(ordered), _AT_ONCE):
+            asked = ordered[start : start + _AT_ONCE]
+            out = self._git.run("cat-file", "--batch", send="".join(f"{one}\n" for one in asked).encode("ascii"))
+            at = 0
+            for blob_id in asked:
+                end = out.index(b"\n", at)
+                size = int(out[at:end].rpartition(b" ")[2])
+                yield blob_id, out[end + 1 : end + 1 + size]
+                at = end + 1 + size + 1
 
-    def without(self, blobs: Collection[str], words: Mapping[str, str]) -> Rewritten:
-        """Rewrite all branches and tags without these blobs. They stand by; `move` puts them in place.
+    def without(self, traces: Collection[Placed], unsaid: Names) -> Rewritten:
+        """Rewrite all branches and tags without these blobs at their paths; the same bytes stay where they are
+        another's. They stand by; `move` puts them in place.
 
         Args:
-            words: what commit messages no longer say, and what they say instead.
+            unsaid: what commit messages no longer say.
 
         Raises:
             GitTrouble: git refused; all refs are as they were.
@@ -110,7 +157,8 @@ class Rewriting:
         refs = self._refs()
         stream = self._export()
         marks = self._history.staging() / _MARKS
-        filtered, originals = _filtered(stream, set(blobs), words)
+        gone = {(one.path.encode("utf-8", "surrogateescape"), one.blob.encode("ascii")) for one in traces}
+        filtered, originals = _filtered(stream, gone, unsaid)
         try:
             self._git.run("fast-import", "--quiet", "--force", "--done", f"--export-marks={marks}", send=filtered)
             commits = _commits(marks, originals)
@@ -164,8 +212,10 @@ class Rewriting:
         if specs:
             self._git.run("push", "--quiet", "--atomic", *leases, remote, *specs)
 
-    def forget_old(self) -> None:
-        """Let git drop what no branch needs any more: reflogs of the old history, and its objects."""
+    def forget_old(self, blobs: Collection[str]) -> None:
+        """Let git drop what no branch needs any more: reflogs of the old history, its objects, and what the index still
+        names of these blobs."""
+        self._unstage(set(blobs))
         for ref in self._refs("refs/remotes/"):
             self._git.ask("update-ref", "-d", ref)  # the next fetch brings the present ones
         for name in ("ORIG_HEAD", "FETCH_HEAD"):
@@ -174,8 +224,17 @@ class Rewriting:
         self._git.run("gc", "--quiet", "--prune=now")
 
     def still_there(self, blobs: Collection[str]) -> list[str]:
-        """Of these blobs, those that git still has."""
-        return [one for one in blobs if self._git.ask("cat-file", "-e", one).code == 0]
+        """Of these blobs, those that git still has though no branch gives them to any path."""
+        others = {one.blob for one in self.placed()}
+        return [one for one in blobs if one not in others and self._git.ask("cat-file", "-e", one).code == 0]
+
+    def _unstage(self, blobs: set[str]) -> None:
+        """Where the index has one of these blobs and HEAD does not, it follows HEAD."""
+        entries = [
+            entry.decode("utf-8", "surrogateescape") for entry in split_nul(self._git.run("ls-files", "-s", "-z"))
+        ]
+        named = [entry.partition("\t") for entry in entries]
+        self._history.resync_index([path for head, _, path in named if head.split(" ")[1] in blobs])
 
     def _export(self) -> bytes:
         return self._git.run(*_EXPORT)
@@ -204,8 +263,9 @@ def unquoted(path: bytes) -> bytes:
     return _QUOTED.sub(plain, path[1:-1])
 
 
-def _filtered(stream: bytes, blobs: set[str], words: Mapping[str, str]) -> tuple[bytes, dict[bytes, str]]:
-    """The stream without the blobs, and which commit each of its marks was."""
+def _filtered(stream: bytes, gone: set[tuple[bytes, bytes]], unsaid: Names) -> tuple[bytes, dict[bytes, str]]:
+    """The stream without the (path, blob)s, and which commit each of its marks was."""
+    gone_blobs = {blob for _, blob in gone}
     parts: list[bytes] = []
     originals: dict[bytes, str] = {}
     mark = b""
@@ -216,7 +276,7 @@ def _filtered(stream: bytes, blobs: set[str], words: Mapping[str, str]) -> tuple
         at += len(line) + 1
         if line.startswith(b"data "):
             size = int(line[5:])
-            message = _reworded(stream[at : at + size], words)
+            message = unsaid.replaced(stream[at : at + size])
             at += size
             parts.append(b"data %d\n%s" % (len(message), message))
             continue
@@ -227,15 +287,10 @@ def _filtered(stream: bytes, blobs: set[str], words: Mapping[str, str]) -> tuple
         elif line.startswith(b"original-oid "):
             originals[mark] = line[13:].decode("ascii")
         change = _CHANGE.fullmatch(line)
-        gone = change is not None and change[1].decode("ascii") in blobs
-        parts.append(b"D " + change[2] + b"\n" if change is not None and gone else line + b"\n")
+        if change is not None and change[1] in gone_blobs and (unquoted(change[2]), change[1]) in gone:
+            line = b"D " + change[2]
+        parts.append(line + b"\n")
     return b"".join(parts), originals
-
-
-def _reworded(message: bytes, words: Mapping[str, str]) -> bytes:
-    for word, instead in words.items():
-        message = message.replace(word.encode("utf-8", "surrogateescape"), instead.encode("utf-8"))
-    return message
 
 
 def _commits(marks: Path, originals: Mapping[bytes, str]) -> dict[str, str]:

@@ -34,6 +34,7 @@ from gateway.notes.text import derived_memory_id
 from gateway.vault.scan import StatKey
 
 PERSON = "person"
+FORGOTTEN = "forgotten"
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +167,12 @@ def _put(work: _Work, action: Put) -> None:
     )
     trouble = trouble or _forgotten(work, row, own_id=claim_of(seen) == row.note_id)
     if trouble is not None:
-        _hold(work, Hold(seen, (trouble,), previous if previous and previous.path == seen.path else None))
+        known = previous if previous and previous.path == seen.path else None
+        if known is not None and trouble.kind == FORGOTTEN:
+            # Even what its row says of it would say what was forgotten; the file stays.
+            registry.drop_notes(work.tx, [known.note_id])
+            known = None
+        _hold(work, Hold(seen, (trouble,), known))
         return
     if resident.is_blank(seen.place, row.etag):
         row = replace(row, status=registry.BLANK)
@@ -300,7 +306,7 @@ def _forgotten(work: _Work, row: NoteRow, *, own_id: bool) -> NoteProblem | None
     if not tombstones.buried(work.tx, row.namespace, content_hash=row.content_hash, memory_id=known_as):
         return None
     return NoteProblem(
-        "forgotten",
+        FORGOTTEN,
         "This text was forgotten on request; the file was left alone and is not recalled.",
         None,
         "Delete the file; or have it back: `memory-gateway forget --undo FILE`, or POST /v1/problems/restore.",

@@ -16,15 +16,17 @@ from gateway.clock import now_ms
 from gateway.errors import AlreadyExists, ChangedElsewhere, GatewayError, Tombstoned, Unavailable
 from gateway.importer.apply import Circumstances
 from gateway.importer.importer import Importer
-from gateway.importer.plan import Observation
-from gateway.ledger import Transaction, erasure, fences, idempotency, journal, reviews
+from gateway.importer.places import Place
+from gateway.importer.plan import Observation, claim_of_text
+from gateway.importer.rows import HELD
+from gateway.ledger import Transaction, erasure, fences, idempotency, journal, reviews, tombstones
 from gateway.ledger.audit import AuditEntry
 from gateway.ledger.fences import Fences
 from gateway.ledger.idempotency import Claim
 from gateway.ledger.journal import Actor, Intent
 from gateway.ledger.registry import NoteRow
 from gateway.notes.note import parse
-from gateway.notes.text import etag_of
+from gateway.notes.text import content_hash, etag_of
 from gateway.vault.files import FileRead
 
 _LOG = log.get("writes")
@@ -49,6 +51,7 @@ class Order:
         review_id: the accepted draft that this write carries out.
         job_id: the clear job that a `delete` is part of.
         alone: a `delete` of this memory only, not of its text: others of its namespace may say the same.
+        drafts: open drafts that quote what a `delete` forgets, and go with it.
         edges: lineage that comes with the change: (child, parent, relation).
         weighing: only how much the memory weighs changes; it counts as old as before.
     """
@@ -67,6 +70,7 @@ class Order:
     review_id: str | None = None
     job_id: str | None = None
     alone: bool = False
+    drafts: tuple[str, ...] = ()
     edges: tuple[tuple[str, str, str], ...] = ()
     weighing: bool = False
 
@@ -76,7 +80,7 @@ class Order:
         request: dict[str, Any] = {"entry": asdict(self.entry), "may_return": self.may_return}
         request["review_id"] = self.review_id
         if self.op == "delete":
-            request |= {"job_id": self.job_id, "alone": self.alone}
+            request |= {"job_id": self.job_id, "alone": self.alone, "drafts": list(self.drafts)}
         if self.moved_from is not None:
             request["from"] = self.moved_from
         if self.edges:
@@ -150,10 +154,25 @@ class WriteRoad:
         place_ = self._importer.places.place_of(order.path)
         if place_ is not None and order.op != "delete" and closed.covers(str(place_.namespace)):
             raise fences.being_cleared(str(place_.namespace))
+        if place_ is not None and order.data is not None and not order.may_return:
+            self._check_forgotten(tx, order, place_)
         intent = order.intent(f"int_{uuid.uuid4().hex}")
         if order.claim is not None:
             idempotency.reserve(tx, order.claim, intent.id)
         return intent
+
+    def _check_forgotten(self, tx: Transaction, order: Order, place_: Place) -> None:
+        """Before a file is touched: what was forgotten is not written again by this way.
+
+        Raises:
+            Tombstoned: the text, or the id that it claims, was forgotten.
+        """
+        if order.data is None or not tombstones.any_buried(tx):
+            return
+        parsed = parse(order.data, max_bytes=self._files.max_bytes)
+        hashed = content_hash(parsed.body)
+        if tombstones.buried(tx, str(place_.namespace), content_hash=hashed, memory_id=claim_of_text(order.data)):
+            raise _tombstoned()
 
     def _place_all(self, intents: dict[int, Intent], outcomes: dict[int, Outcome]) -> dict[int, Observation]:
         placed: dict[int, Observation] = {}
@@ -192,7 +211,8 @@ class WriteRoad:
             rows = settle(self._importer, group, {intents[number].id: orders[number] for number in numbers})
             for number in numbers:
                 row = rows.get(intents[number].id)
-                outcomes[number] = Outcome(row) if row is not None else Outcome(None, _not_accepted(orders[number]))
+                refused = row is None or (row.status == HELD and orders[number].op != "delete")
+                outcomes[number] = Outcome(None, _not_accepted(orders[number])) if refused else Outcome(row)
 
     def _abandon(self, failed: Sequence[Intent]) -> None:
         with self._ledger.write() as tx:
@@ -312,10 +332,8 @@ def settle(
         for intent, _ in group:
             row = (before if intent.op == "delete" else after).get(intent.path)
             if intent.op == "delete" and row is not None:
-                if (job_id := request.get("job_id")) is not None:
-                    erasure.bury(tx, [row], job_id=job_id)
-                else:
-                    erasure.erase(tx, row, _said(importer, intent), alone=bool(request.get("alone")))
+                for path in _erase(tx, row, _said(importer, intent), intent.request or {}):
+                    importer.seen.pop(path, None)
             if row is not None:
                 rows[intent.id] = row
                 reviews.add_edges(tx, _edges(intent))
@@ -327,6 +345,14 @@ def settle(
     gone = [Observation(path, None, None, importer.places.place_of(path)) for path in left]
     importer.record([*(seen for _, seen in group), *gone], by, deletions, finish)
     return rows
+
+
+def _erase(tx: Transaction, row: NoteRow, text: str, request: dict[str, Any]) -> list[str]:
+    if (job_id := request.get("job_id")) is None:
+        alone, drafts = bool(request.get("alone")), request.get("drafts", ())
+        return erasure.erase(tx, row, text, alone=alone, drafts=drafts)
+    erasure.clear(tx, row, text, job_id)
+    return []
 
 
 def _edges(intent: Intent) -> list[tuple[str, str, str]]:
@@ -362,8 +388,12 @@ def _not_accepted(order: Order) -> GatewayError:
     if order.op == "delete":
         return ChangedElsewhere("The note was gone already.", file=order.path)
     if order.op == "create":
-        return Tombstoned(
-            "This text was forgotten on request and may not come back by this way.",
-            advice="A user can write it again explicitly (source `manual`, without an agent).",
-        )
+        return _tombstoned()
     return AlreadyExists("The note was not accepted; see the problems of the vault.", file=order.path)
+
+
+def _tombstoned() -> Tombstoned:
+    return Tombstoned(
+        "This text was forgotten on request and may not come back by this way.",
+        advice="A user can write it again explicitly (source `manual`, without an agent).",
+    )

@@ -13,7 +13,7 @@ from typing import Any, cast
 import sqlalchemy as sa
 
 from gateway.clock import now_ms
-from gateway.ledger import feedback, tombstones
+from gateway.ledger import feedback, journal, registry, tombstones
 from gateway.ledger.database import Transaction, upsert
 from gateway.ledger.registry import BLANK, NoteRow
 from gateway.ledger.reviews import FORGOTTEN, by_id, save
@@ -51,31 +51,52 @@ class Erasure:
 
 @dataclass(frozen=True, slots=True)
 class Remains:
-    """Where something of a forgotten memory still is: numbers, no text."""
+    """Where something of a forgotten memory still is: numbers, no text.
+
+    Attributes:
+        paths: where texts stood that the gateway itself did not commit: git is to be asked whether a person did.
+    """
 
     spares: int
     index_rows: int
     drafts: int
     committed: int
     uncommitted: int
+    paths: tuple[str, ...]
 
 
 _COLUMNS = [erasures.c[field.name] for field in fields(Erasure)]
 
 
-def erase(tx: Transaction, row: NoteRow, text: str, *, alone: bool = False) -> None:
-    """Bury a memory and take away all that the ledger says of it beside its row.
+def erase(tx: Transaction, row: NoteRow, text: str, *, alone: bool = False, drafts: Collection[str] = ()) -> list[str]:
+    """Bury a memory and take away all that the ledger says of it beside its row, and the rows of its twins.
 
     Args:
         text: what the memory said, to be taken out of conversations; empty where nobody knows.
         alone: its id is buried, its text is not, since another memory goes on saying it.
+        drafts: further drafts that quote it.
+
+    Returns:
+        The files of the twins: they stay in the vault, to be judged anew when next seen.
     """
     bury(tx, [row], alone=alone)
-    forget_drafts(tx, _drafts_about(tx, row), of=row.note_id)
+    forget_drafts(tx, {*_drafts_about(tx, row), *drafts}, of=row.note_id)
     _forget_candidates(tx, row)
-    if not alone and len(text.strip()) >= _LEAST_CHARS:
-        _redact_conversations(tx, row, text.strip())
+    journal.forget_pending(tx, row.note_id)
     shorten_answers(tx, row.note_id)
+    if alone:
+        return []
+    _redact_conversations(tx, row, text.strip())
+    return _drop_twins(tx, row)
+
+
+def clear(tx: Transaction, row: NoteRow, text: str, job_id: str) -> None:
+    """Bury a memory of a scope that a job clears. Conversations go with their user or agent; those of a workspace's
+    members stay, without its words."""
+    bury(tx, [row], job_id=job_id)
+    if row.workspace_id is not None:
+        _forget_candidates(tx, row)
+        _redact_conversations(tx, row, text.strip())
 
 
 def bury(tx: Transaction, rows: Sequence[NoteRow], *, job_id: str | None = None, alone: bool = False) -> None:
@@ -107,6 +128,7 @@ def forget_drafts(tx: Transaction, review_ids: Collection[str], *, of: str | Non
         subject = {"subject": f"forgotten:{review.id}", "target_id": review.target_id if of is None else of}
         save(tx, replace(review, status=FORGOTTEN, updated_at=now_ms(), **nothing, **subject))
         tx.execute(sa.delete(decisions).where(decisions.c.review_id == review.id))
+        journal.forget_pending(tx, review.id)
 
 
 def forgotten_drafts(tx: Transaction, limit: int = 256) -> list[tuple[str, str]]:
@@ -143,6 +165,7 @@ def remains(tx: Transaction, note_id: str) -> Remains:
     traced = versions.c.note_id.in_([note_id, *drafts])
     with_text = sa.and_(traced, versions.c.op != "delete")
     waiting = sa.and_(reviews.c.id.in_(drafts), reviews.c.path != "")
+    not_ours = sa.and_(versions.c.state == "skipped", versions.c.path != "")
 
     def number(table: sa.Table, *where: sa.ColumnElement[bool]) -> int:
         return tx.scalar(sa.select(sa.func.count()).select_from(table).where(*where)) or 0
@@ -153,6 +176,7 @@ def remains(tx: Transaction, note_id: str) -> Remains:
         drafts=number(reviews, waiting),
         committed=number(versions, with_text, versions.c.sha.is_not(None)),
         uncommitted=number(versions, traced, versions.c.state == "pending"),
+        paths=tuple(tx.scalars(sa.select(versions.c.path).where(with_text, not_ours).distinct())),
     )
 
 
@@ -202,6 +226,16 @@ def purged(
         tx.execute(sa.update(erasures).where(gone).values(purged_at=now_ms()))
 
 
+def _drop_twins(tx: Transaction, row: NoteRow) -> list[str]:
+    """Other memories of the namespace with this text are no longer known; their files are judged anew: the paths."""
+    twins = registry.others_saying(tx, row.namespace, row.content_hash)
+    registry.drop_files(tx, [one.path for one in twins])
+    registry.drop_notes(tx, [one.note_id for one in twins])
+    for one in twins:
+        feedback.forget(tx, one.note_id)
+    return [one.path for one in twins]
+
+
 def _drafts_about(tx: Transaction, row: NoteRow) -> list[str]:
     """Drafts of this memory, into it, or of the same text."""
     same = sa.and_(reviews.c.namespace == row.namespace, reviews.c.content_hash == row.content_hash)
@@ -231,6 +265,8 @@ def _forget_candidates(tx: Transaction, row: NoteRow) -> None:
 
 def _redact_conversations(tx: Transaction, row: NoteRow, text: str) -> None:
     """Conversations of the memory's user, agent or workspace keep their place where they say it, not the words."""
+    if len(text) < _LEAST_CHARS:
+        return
     owner = next((name for name in ("user_id", "agent_id", "workspace_id") if getattr(row, name) is not None), None)
     if owner is None:
         return

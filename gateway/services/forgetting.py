@@ -5,6 +5,7 @@ Design section 8, seed 002. Only hashes stay (`gateway.ledger.tombstones`); the 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 
 from gateway import log
@@ -33,6 +34,8 @@ _LOG = log.get("forgetting")
 IN_GIT = "remains in git history"
 # Shorter texts are said by chance.
 _LEAST_QUOTED = 8
+# Deleted rows stay in old files of the index and in the ledger's log until these are compacted.
+IN_FILES = "may remain in unused pages until compaction; a purge compacts at once"
 IN_BACKUPS = "remains in backups made before; the tombstone holds it back"
 
 
@@ -76,21 +79,23 @@ def forget(
         if why is not None:
             text = content_of(read.data) if read else ""
             return propose_archive(parts, row, text, Origin(context, entry, why, claim))
+        others = _others(parts, row)
         # An archived copy is tidied away; the memory that goes on saying the same is not meant.
-        alone = alone or (row.status == "archived" and _others(parts, row) != [])
+        alone = alone or (row.status == "archived" and others != [])
+        quoting = () if alone or read is None else _quoting_drafts(parts, row, content_of(read.data))
         order = Order(
-            "delete", row.note_id, row.path, row.etag, None, actor_of(context), entry, False, claim, alone=alone
-        )
+            "delete", row.note_id, row.path, row.etag, None, actor_of(context), entry, False, claim,
+            alone=alone, drafts=quoting,
+        )  # fmt: skip
         parts.writes.write(order)
-        if read is not None and not alone:
-            _forget_quoting_drafts(parts, row, content_of(read.data))
         finish(parts)
-        _with_the_same_text(parts, row, alone=alone)
+        twins = [] if alone else others
+        _list_twins(parts, twins)
         answer = _answer(parts, row.note_id)
         if claim is not None:
             with parts.ledger.write() as tx:
                 idempotency.amend(tx, claim, asdict(answer))
-    parts.on_forgotten([row.note_id])
+    parts.on_forgotten([row.note_id, *(one.note_id for one in twins)])
     parts.wake()
     return answer
 
@@ -100,7 +105,8 @@ def report(parts: Parts, note_id: str) -> list[Erased]:
     with parts.ledger.read() as tx:
         left = erasure.remains(tx, note_id)
         known = erasure.erasure(tx, note_id)
-    in_git = IN_GIT if left.committed else PENDING if left.uncommitted else DONE
+    committed = left.committed > 0 or (left.paths != () and parts.history.holds(left.paths))
+    in_git = IN_GIT if committed else PENDING if left.uncommitted else DONE
     found = {
         "file": DONE,
         "spare copy": PENDING if left.spares else DONE,
@@ -115,6 +121,7 @@ def report(parts: Parts, note_id: str) -> list[Erased]:
     if parts.settings.git.remote is not None:
         found["remote"] = in_git
     if known is None or known.purged_at is None:
+        found["database files"] = IN_FILES
         found["backups"] = IN_BACKUPS
     return [Erased(place, state) for place, state in found.items()]
 
@@ -205,29 +212,38 @@ def _others(parts: Parts, row: NoteRow) -> list[NoteRow]:
         ]
 
 
-def _forget_quoting_drafts(parts: Parts, row: NoteRow, text: str) -> None:
-    """Open drafts for the same owner that say the same words among others, such as a line for a profile, go as well."""
+def _quoting_drafts(parts: Parts, row: NoteRow, text: str) -> tuple[str, ...]:
+    """Open drafts for the same owner that say the same words among others, such as a line for a profile: they go too.
+
+    One that cannot be read is left: nobody is shown it, and nothing else must wait for it.
+    """
     said = normalise(text)
     if len(said) < _LEAST_QUOTED:
-        return
+        return ()
     with parts.ledger.read() as tx:
         home = row.namespace.rpartition("/")[0] + "/"
         waiting = [one for one in reviews.pending(tx) if one.namespace.startswith(home)]
     quoting: list[str] = []
     for one in waiting:
-        draft = parts.files.read(one.path)
+        try:
+            draft = parts.files.read(one.path)
+        except GatewayError as error:
+            _LOG.warning("a draft cannot be read", review=one.id, reason=error.detail)
+            continue
         if draft is not None and said in normalise(content_of(draft.data)):
             quoting.append(one.id)
-    if quoting:
-        with parts.ledger.write() as tx:
-            erasure.forget_drafts(tx, quoting, of=row.note_id)
+    return tuple(quoting)
 
 
-def _with_the_same_text(parts: Parts, row: NoteRow, *, alone: bool) -> None:
-    others = [] if alone else _others(parts, row)
-    if others:
-        parts.importer.import_paths([one.path for one in others], again=True, settled=True)
-        parts.on_forgotten([one.note_id for one in others])
+def _list_twins(parts: Parts, twins: Sequence[NoteRow]) -> None:
+    """The files of twins are the person's and stay; they are listed as problems, at the next scan at the latest."""
+    paths = [one.path for one in twins]
+    for path in paths:
+        parts.importer.seen.pop(path, None)
+    try:
+        parts.importer.import_paths(paths, again=True, settled=True)
+    except GatewayError as error:
+        _LOG.warning("files that say the same are listed later", reason=error.detail)
 
 
 def _take_away(parts: Parts, files: DraftFiles, review_id: str, path: str) -> None:

@@ -206,6 +206,10 @@ class History:
         start = tip if tip is not None and _SHA.fullmatch(tip) else "HEAD"
         return log_of_memory(self._git, self._prefix, note_id, path, start)
 
+    def holds(self, paths: Collection[str]) -> bool:
+        """Whether any commit of any branch ever touched one of these paths."""
+        return bool(self._git.ask("log", "-1", "--all", "--format=%H", "--end-of-options", "--", *paths).out.strip())
+
     def texts(self, wanted: Sequence[tuple[str, str]]) -> list[bytes | None]:
         """The bytes of paths at commits, in order; None where there is no such file."""
         return texts(self._git, self._prefix, wanted)

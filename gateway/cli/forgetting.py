@@ -61,7 +61,8 @@ def forget(data_dir: Path | None, *, memory_id: str | None, as_json: bool, yes: 
             out.print_json(json.dumps(answer, ensure_ascii=False))
         else:
             _tell(answer)
-        if any(one.get("status") == "failed" for one in answer.values()):
+        # Without a server nobody goes on with a job that met trouble.
+        if any(answer[name]["status"] != "done" for name in ("cleared", "purged") if name in answer):
             raise SystemExit(1)
 
 
@@ -97,11 +98,12 @@ class _Remote:
         return self._followed(self._server.call("POST", "/v1/purge", json=body)["job_id"])
 
     def _followed(self, job_id: str) -> dict[str, Any]:
-        with err.status("Working"):
+        with err.status("Working") as status:
             while True:
                 job = self._server.call("GET", f"/v1/jobs/{job_id}")
                 if job["status"] in ("done", "failed"):
                     return job
+                status.update(shown(f"Working; tried again: {job['error']}" if job["error"] else "Working"))
                 time.sleep(_POLL_SECONDS)
 
 

@@ -104,6 +104,14 @@ def remove_agent(tx: Transaction, agent_id: str) -> bool:
     return tx.execute(sa.delete(agents).where(agents.c.id == agent_id)).rowcount > 0
 
 
+def shut_out(tx: Transaction, agent_id: str) -> None:
+    """No workspace lets an agent of this name in any more."""
+    for one in all_workspaces(tx):
+        if agent_id in one.allowed_agent_ids:
+            allowed = [other for other in one.allowed_agent_ids if other != agent_id]
+            change_workspace(tx, one.id, allowed_agent_ids=allowed)
+
+
 def remove_workspace(tx: Transaction, workspace_id: str) -> bool:
     """Take a workspace out. Its notes stay in the vault, readable by administrators only."""
     return tx.execute(sa.delete(workspaces).where(workspaces.c.id == workspace_id)).rowcount > 0

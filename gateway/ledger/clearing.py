@@ -33,6 +33,12 @@ def begin(tx: Transaction, job: Job, fence: Fence) -> None:
         tx.execute(sa.update(sessions).where(theirs).values(expires_at=now_ms(), summary=""))
 
 
+def widen(tx: Transaction, job: Job, fence: Fence) -> None:
+    """An open job is to take more than it was first asked to."""
+    more = registry.begin_clearing(tx, fence.start, fence.kept)
+    jobs.change(tx, job.id, options=job.options, total=(job.total or 0) + more)
+
+
 def forget_rows(tx: Transaction, rows: Sequence[NoteRow], job_id: str) -> None:
     """Memories whose file is not the gateway's to take away, or is gone: only the ledger forgets them."""
     erasure.bury(tx, rows, job_id=job_id)
@@ -47,9 +53,16 @@ def clear_sessions(tx: Transaction, fence: Fence, limit: int) -> int:
         return 0
     found = tx.execute(sa.select(sessions.c.user_id, sessions.c.id).where(theirs).limit(limit)).all()
     for user_id, session_id in found:
-        tx.execute(sa.delete(sessions).where(sessions.c.user_id == user_id, sessions.c.id == session_id))
-        dirty.forget(tx, dirty.SESSION, f"{user_id}/{session_id}")
+        _drop_session(tx, user_id, session_id)
     return len(found)
+
+
+def clear_earlier_sessions(tx: Transaction, fence: Fence, *, before: int) -> None:
+    """Remove the scope's sessions that were begun before a time in ms: in a restored ledger, what was cleared since."""
+    if (theirs := _sessions(fence)) is not None:
+        earlier = sa.and_(theirs, sessions.c.created_at < before)
+        for user_id, session_id in tx.execute(sa.select(sessions.c.user_id, sessions.c.id).where(earlier)).all():
+            _drop_session(tx, user_id, session_id)
 
 
 def finish(tx: Transaction, fence: Fence) -> None:
@@ -66,6 +79,11 @@ def retire(tx: Transaction, fence: Fence, job_id: str) -> None:
     tombstones.drop_scope(tx, fence.start)
     gone = sa.select(erasures.c.note_id).where(erasures.c.job_id == job_id)
     tx.execute(sa.delete(lineage).where(sa.or_(lineage.c.child.in_(gone), lineage.c.parent.in_(gone))))
+
+
+def _drop_session(tx: Transaction, user_id: str, session_id: str) -> None:
+    tx.execute(sa.delete(sessions).where(sessions.c.user_id == user_id, sessions.c.id == session_id))
+    dirty.forget(tx, dirty.SESSION, f"{user_id}/{session_id}")
 
 
 def _sessions(fence: Fence) -> sa.ColumnElement[bool] | None:

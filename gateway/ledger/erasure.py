@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, cast
 
 import sqlalchemy as sa
@@ -146,6 +146,16 @@ def erasure(tx: Transaction, note_id: str) -> Erasure | None:
     """What is known of a forgotten memory."""
     row = tx.execute(sa.select(*_COLUMNS).where(erasures.c.note_id == note_id)).first()
     return Erasure(*row) if row else None
+
+
+def everything(tx: Transaction) -> list[Erasure]:
+    """All memories that were forgotten."""
+    return [Erasure(*row) for row in tx.execute(sa.select(*_COLUMNS))]
+
+
+def take_over(tx: Transaction, others: Sequence[Erasure]) -> None:
+    """Take over what another ledger knows to be forgotten; its purges rewrote another copy of the history."""
+    upsert(tx, erasures, [asdict(replace(one, purged_at=None)) for one in others], keys=["note_id"])
 
 
 def undone(tx: Transaction, note_id: str) -> None:

@@ -103,6 +103,12 @@ def open_jobs(tx: Transaction, kinds: Collection[str] | None = None) -> list[Job
     return [Job(*row) for row in tx.execute(query.order_by(jobs.c.created_at, jobs.c.id))]
 
 
+def of_kinds(tx: Transaction, kinds: Collection[str]) -> list[Job]:
+    """All jobs of some kinds, oldest first."""
+    query = sa.select(*_COLUMNS).where(jobs.c.kind.in_(list(kinds)))
+    return [Job(*row) for row in tx.execute(query.order_by(jobs.c.created_at, jobs.c.id))]
+
+
 def page(
     tx: Transaction, *, user_id: str | None, limit: int, before: tuple[int, str] | None, status: str | None = None
 ) -> list[Job]:

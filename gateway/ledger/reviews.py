@@ -9,7 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from gateway.clock import now_ms
-from gateway.ledger import events
+from gateway.ledger import agents, events
 from gateway.ledger.database import Transaction, upsert
 from gateway.ledger.events import Event
 from gateway.ledger.schema import decisions, lineage, reviews
@@ -214,11 +214,15 @@ def trust(tx: Transaction, proposed_by: str, namespace: str) -> float:
     """By how much the confidence of an author's proposals for a namespace counts, between 0.5 and 1.
 
     1 - rejected / (2 * (accepted + rejected + 4)): 1 without any decision; one rejection alone does not silence it.
+    What an agent of this name did that was taken out since says nothing of the one that bears it now.
     """
+    kind, _, name = proposed_by.partition(":")
+    bearer = agents.agent(tx, name) if kind == "agent" else None
     query = (
         sa.select(reviews.c.status, sa.func.count())
         .where(reviews.c.proposed_by == proposed_by, reviews.c.namespace == namespace)
         .where(reviews.c.status.in_([ACCEPTED, REJECTED]))
+        .where(reviews.c.created_at >= (bearer.created_at if bearer else 0))
         .group_by(reviews.c.status)
     )
     found: dict[str, int] = {row[0]: row[1] for row in tx.execute(query)}

@@ -15,6 +15,7 @@ import sqlalchemy as sa
 from gateway.clock import now_ms
 from gateway.ledger import registry
 from gateway.ledger.database import Transaction, upsert
+from gateway.ledger.registry import NoteRow
 from gateway.ledger.schema import notes, tombstones
 from gateway.notes.text import content_hash as hash_of_content
 
@@ -115,23 +116,17 @@ def take_over(tx: Transaction, others: Sequence[Tombstone]) -> int:
     return len(later)
 
 
-def sweep(tx: Transaction) -> list[str]:
-    """Take out of the registry whatever a tombstone in force suppresses; its files are judged anew when next seen.
-
-    Returns:
-        The ids taken out, whose rows the index has to remove.
-    """
+def suppressed(tx: Transaction) -> list[NoteRow]:
+    """The memories that a tombstone in force suppresses though they are known."""
     if not any_buried(tx):
         return []
-    query = sa.select(notes.c.note_id, notes.c.namespace, notes.c.content_hash, notes.c.path)
-    gone: list[tuple[str, str]] = [
-        (row.note_id, row.path)
+    query = sa.select(notes.c.note_id, notes.c.namespace, notes.c.content_hash)
+    gone = [
+        row.note_id
         for row in tx.execute(query).all()
         if buried(tx, row.namespace, content_hash=row.content_hash, memory_id=row.note_id)
     ]
-    registry.drop_files(tx, [path for _, path in gone])
-    registry.drop_notes(tx, [note_id for note_id, _ in gone])
-    return [note_id for note_id, _ in gone]
+    return list(registry.notes_by_id(tx, gone).values())
 
 
 def drop_scope(tx: Transaction, start: str) -> int:

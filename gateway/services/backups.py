@@ -15,7 +15,8 @@ from typing import Any
 from gateway import __version__
 from gateway.config import SETTINGS_FILE, Settings
 from gateway.errors import AlreadyExists, Invalid, Unavailable
-from gateway.ledger import Ledger, Transaction, meta, tombstones
+from gateway.ledger import Ledger, meta
+from gateway.services.still_forgotten import keep_forgotten
 from gateway.vault.history import STAGING_NAME
 
 _MANIFEST = "manifest.json"
@@ -114,22 +115,10 @@ def restore(archive_path: Path, data_dir: Path, *, forgotten_of: Path | None = N
     try:
         with ledger.write() as tx:
             meta.remove(tx, meta.VAULT_ROOT)  # the vault is in the new data directory now
-            gone = _keep_forgotten(tx, known) if known is not None else 0
+            gone = keep_forgotten(tx, known / _LEDGER, data_dir / "vault") if known is not None else 0
     finally:
         ledger.close()
     return Restored(manifest.get("vault"), known, gone)
-
-
-def _keep_forgotten(tx: Transaction, data_dir: Path) -> int:
-    """Take over the tombstones of another data directory: hashes, no text. Returns how many memories they concern."""
-    other = Ledger(f"sqlite:///{data_dir / _LEDGER}", read_only=True)
-    try:
-        with other.read() as theirs:
-            later = tombstones.everything(theirs)
-    finally:
-        other.close()
-    tombstones.take_over(tx, later)
-    return len(tombstones.sweep(tx))
 
 
 def _vault_files(root: Path) -> Iterator[Path]:

@@ -8,16 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Literal
 
 from pydantic import Field
 
+from gateway import log
 from gateway.access import guard
 from gateway.access.principal import Principal
 from gateway.clock import now_ms
-from gateway.errors import Invalid, NotFound
+from gateway.errors import ChangedElsewhere, GatewayError, Invalid, NotFound
 from gateway.importer.drafts import GATEWAY
 from gateway.importer.parts import Parts
+from gateway.importer.plan import Observation
 from gateway.importer.write import Order
 from gateway.ledger import Transaction, audit, clearing, fences, jobs, keys, registry, sessions
 from gateway.ledger import agents as agent_rows
@@ -30,6 +33,7 @@ from gateway.services.requests import RequestBody
 
 BATCH = 256
 KINDS = (CLEAR, RETIRE)
+_LOG = log.get("clearing")
 
 
 class ClearRequest(RequestBody):
@@ -83,6 +87,7 @@ def retire(principal: Principal, parts: Parts, agent_id: str) -> Job:
 
     def take_out(tx: Transaction) -> None:
         agent_rows.remove_agent(tx, agent_id)
+        agent_rows.shut_out(tx, agent_id)
         keys.revoke_for(tx, agent_id=agent_id)
 
     return _begin(parts, job, entry, take_out)
@@ -102,7 +107,8 @@ def run(parts: Parts, job_id: str, *, keep_going: Callable[[], bool] = lambda: T
             if not keep_going():
                 return False
     parts.feed.feed()
-    _finish(parts, job, fence)
+    if not _finish(parts, job, fence):
+        return run(parts, job_id, keep_going=keep_going)  # it was widened meanwhile
     return True
 
 
@@ -142,9 +148,13 @@ def _begin(parts: Parts, job: Job, entry: AuditEntry, also: Callable[[Transactio
     with parts.importer.lock, parts.ledger.write() as tx:
         same = [one for one in jobs.open_jobs(tx, KINDS) if (one.scope, one.scope_id) == (job.scope, job.scope_id)]
         open_job = next((one for one in same if one.user_id == job.user_id and one.kind == job.kind), None)
-        if open_job is not None:
+        if open_job is not None and not _takes_more(job, open_job):
             return open_job
-        clearing.begin(tx, job, fence)
+        if open_job is not None:
+            job = replace(open_job, options=job.options)
+            clearing.widen(tx, job, fence_of(job))
+        else:
+            clearing.begin(tx, job, fence)
         also(tx)
         audit.write(tx, entry)
         parts.importer.closed = fences.active(tx)
@@ -155,8 +165,16 @@ def _begin(parts: Parts, job: Job, entry: AuditEntry, also: Callable[[Transactio
         return jobs.job(tx, job.id) or job
 
 
+def _takes_more(wanted: Job, open_job: Job) -> bool:
+    return bool(wanted.options.get("include_directives")) and not open_job.options.get("include_directives")
+
+
 def _memories(parts: Parts, job: Job, fence: Fence) -> bool:
-    """Clear a batch of memories. Returns whether there may be more."""
+    """Clear a batch of memories. Returns whether there may be more.
+
+    A file that cannot be taken away stays, as one that is the person's does: it is not recalled, and is listed as a
+    problem. One that was saved at this very moment is taken in the next batch.
+    """
     with parts.importer.lock:
         with parts.ledger.write() as tx:
             registry.begin_clearing(tx, fence.start, fence.kept)  # what was taken in anew since the last batch
@@ -165,11 +183,11 @@ def _memories(parts: Parts, job: Job, fence: Fence) -> bool:
             return False
         taken, left = _sorted_out(parts, rows)
         outcomes = parts.writes.write_all([_order(job, row) for row in taken]) if taken else []
-        failed = [row for row, outcome in zip(taken, outcomes, strict=True) if outcome.error is not None]
-        left += [row for row in failed if parts.files.stat(row.path) is None]
+        failed = [(row, one.error) for row, one in zip(taken, outcomes, strict=True) if one.error is not None]
+        left += [row for row, error in failed if _stays(parts, row, error)]
         done = len(taken) - len(failed) + len(left)
         if not done:
-            raise next(outcome.error for outcome in outcomes if outcome.error is not None)
+            raise failed[0][1]
         with parts.ledger.write() as tx:
             clearing.forget_rows(tx, left, job.id)
             now = jobs.job(tx, job.id) or job
@@ -187,12 +205,28 @@ def _sorted_out(parts: Parts, rows: Sequence[NoteRow]) -> tuple[list[NoteRow], l
     taken: list[NoteRow] = []
     left: list[NoteRow] = []
     for row in rows:
-        seen = None if row.read_only else parts.importer.observe(row.path)
+        seen = None if row.read_only else _observed(parts, row)
         if seen is None or seen.read is None or seen.parsed is None or seen.parsed.readiness != "ready":
             left.append(row)
         else:
             taken.append(row if seen.read.etag == row.etag else _as_saved(parts, row))
     return taken, left
+
+
+def _observed(parts: Parts, row: NoteRow) -> Observation | None:
+    try:
+        return parts.importer.observe(row.path)
+    except GatewayError as error:  # nothing else must wait for one file
+        _LOG.warning("a file stays", path=row.path, reason=error.detail)
+        return None
+
+
+def _stays(parts: Parts, row: NoteRow, error: GatewayError) -> bool:
+    """Whether the file is gone already, or cannot be taken away; not where somebody just saved it."""
+    if isinstance(error, ChangedElsewhere):
+        return parts.files.stat(row.path) is None
+    _LOG.warning("a file stays", path=row.path, reason=error.detail)
+    return True
 
 
 def _as_saved(parts: Parts, row: NoteRow) -> NoteRow:
@@ -239,8 +273,11 @@ def _sessions(parts: Parts, job: Job, fence: Fence) -> bool:
         return clearing.clear_sessions(tx, fence, BATCH) > 0
 
 
-def _finish(parts: Parts, job: Job, fence: Fence) -> None:
+def _finish(parts: Parts, job: Job, fence: Fence) -> bool:
+    """Open the scope again. Returns False where more was ordered meanwhile."""
     with parts.importer.lock, parts.ledger.write() as tx:
+        if (now := jobs.job(tx, job.id)) is not None and now.options != job.options:
+            return False
         if job.kind == RETIRE:
             clearing.retire(tx, fence, job.id)
         else:
@@ -250,6 +287,7 @@ def _finish(parts: Parts, job: Job, fence: Fence) -> None:
     if job.kind == CLEAR and fence.scope == "user":
         fixed_notes.provision(parts, fence.scope_id)  # a user begins with these forms
     parts.wake()
+    return True
 
 
 def _label(principal: Principal) -> str:

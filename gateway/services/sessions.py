@@ -187,6 +187,9 @@ def commit_session(
         now = sessions.session(tx, session.user_id, session.id, at=0) or session
     summary = summarize(ToSummarize(texts), model).text
     with parts.ledger.write() as tx:
+        said = tuple(one.content for one in sessions.episodes_of(tx, session.user_id, session.id))
+        if said != texts:  # something of it was forgotten, or more was said, while the summary was made
+            summary = summarize(ToSummarize(said), None).text
         sessions.change_session(tx, session.user_id, session.id, status="committed", summary=summary)
         mark_session(tx, session)
         _audit(tx, context, "commit_session", session.id, decision)

@@ -31,5 +31,5 @@ def run(parts: Parts, keep_going: Callable[[], bool] = lambda: True) -> int:
         except GatewayError as error:
             _LOG.warning("a job waits", job=job.id, kind=job.kind, reason=error.detail)
             with parts.ledger.write() as tx:
-                jobs.change(tx, job.id, error=error.detail)
+                jobs.change(tx, job.id, error=f"{error.file}: {error.detail}" if error.file else error.detail)
     return done

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import httpx
 import jsonschema
@@ -14,7 +14,8 @@ from gateway.config import LanguageModelSettings
 from gateway.errors import BadSettings, Unavailable
 
 _TRIES = 3
-_MAX_PROMPT_CHARS = 60_000
+# The longest text that a model is asked about at once. Whoever has more asks about it in portions.
+MAX_CHARS: Final = 60_000
 
 
 class ModelFailed(Unavailable):
@@ -31,7 +32,8 @@ class LanguageModel(Protocol):
         """The answer.
 
         Raises:
-            ModelFailed: no answer within the deadline, or one that does not fit (prose, broken JSON, another shape).
+            ModelFailed: no answer within the deadline, one that does not fit (prose, broken JSON, another shape), or a
+                text of more than `MAX_CHARS`, of which a part only would have been read.
         """
         ...
 
@@ -50,7 +52,9 @@ class ChatModel:
 
     def ask(self, order: str, text: str, schema: Mapping[str, Any]) -> dict[str, Any]:
         """See `LanguageModel.ask`. The text is framed as data, so that nothing in it reads as an order."""
-        framed = text[:_MAX_PROMPT_CHARS].replace("<transcript", "‹transcript").replace("</transcript", "‹/transcript")
+        if len(text) > MAX_CHARS:
+            raise ModelFailed(f"The text is longer than {MAX_CHARS:,} characters.")
+        framed = text.replace("<transcript", "‹transcript").replace("</transcript", "‹/transcript")
         body = {
             "model": self._model,
             "temperature": 0,

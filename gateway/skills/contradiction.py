@@ -1,5 +1,8 @@
 """Whether two statements contradict each other: a denial, a pair of opposites, or another value of one thing. Pure.
 
+"My dog is a beagle" and "my dog is called Rex" are both true: of "my … is …" only what has one value at a time counts
+(a name, a birthday, a port), two values of one kind (two colours), or two numbers of the same unit.
+
 Nothing is decided here: who finds a contradiction lays both sides before a person (design section 8).
 """
 
@@ -9,9 +12,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from gateway.skills.lexicon import lexicon
 from gateway.skills.likeness import Comparison, compare
 from gateway.skills.wording import Statement, statement
 
+_YEAR = re.compile(r"(?:19|20)\d\d")
 _SELF = re.compile(r"^(?:i|we|the user|user|he or she|我们?|用户|本人|)$", re.IGNORECASE)
 _END = r"(?=[.,;!?，。；！？\n]|$)"
 _BEFORE = r"(?:^|(?<=[.,;:!?\n] )|\b(?:that|and) )"
@@ -54,6 +59,7 @@ class Valued:
     what: frozenset[str]
     who: frozenset[str]
     value: Statement
+    single: bool
 
 
 def contradiction(one: str, other: str, *, own_name: str = "", found: Comparison | None = None) -> str | None:
@@ -71,7 +77,7 @@ def contradiction(one: str, other: str, *, own_name: str = "", found: Comparison
         return None  # values of two languages cannot be told apart by their letters
     for mine in _values(one, own_name):
         for theirs in _values(other, own_name):
-            if mine.what == theirs.what and mine.who == theirs.who and _differ(mine.value, theirs.value):
+            if mine.what == theirs.what and mine.who == theirs.who and _exclude(mine, theirs):
                 return "they give one thing two values"
     return None
 
@@ -80,13 +86,15 @@ def _values(text: str, own_name: str) -> Iterator[Valued]:
     for name, named, pattern in _VALUES:
         for match in pattern.finditer(text):
             if not named or match["value"][:1].isupper():
-                yield Valued(frozenset({name}), _who(match["who"], own_name), statement(match["value"], own_name))
+                value = statement(match["value"], own_name)
+                yield Valued(frozenset({name}), _who(match["who"], own_name), value, single=True)
     for pattern in (_POSSESSION, _POSSESSION_EAST, _MEASURE):
         for match in pattern.finditer(text):
             who = match.groupdict().get("who") or ""
             what = statement(match["what"], own_name).tokens
             if what:
-                yield Valued(what, _who(who, own_name), statement(match["value"], own_name))
+                value = statement(match["value"], own_name)
+                yield Valued(what, _who(who, own_name), value, single=bool(what & lexicon().single))
 
 
 def _who(text: str, own_name: str) -> frozenset[str]:
@@ -94,6 +102,34 @@ def _who(text: str, own_name: str) -> frozenset[str]:
     if _SELF.fullmatch(text) or text.casefold() == own_name.casefold():
         return frozenset()
     return statement(text, own_name).tokens | statement(text, own_name).names
+
+
+def _exclude(mine: Valued, theirs: Valued) -> bool:
+    """Whether the two values cannot both hold."""
+    one, other = mine.value, theirs.value
+    words = lexicon()
+    if {bool(words.countries & side.words) for side in (one, other)} == {True, False}:
+        return False  # a town and its country
+    if mine.single:
+        alike = one.text[:1].isupper() == other.text[:1].isupper()  # a firm and its office
+        return alike and not _beside(one, other) and _differ(one, other)
+    groups = words.group_of
+    kinds = [{groups[token] for token in side.tokens if token in groups} for side in (one, other)]
+    same_unit = bool(one.numbers) and bool(other.numbers) and one.tokens == other.tokens
+    return bool(kinds[0] & kinds[1] or same_unit) and _differ(one, other)
+
+
+def _beside(one: Statement, other: Statement) -> bool:
+    """Whether both may hold, each at its time: "moved to Paris in 2010", "as a volunteer on weekends"."""
+    years = [{number for number in side.numbers if _YEAR.fullmatch(number)} for side in (one, other)]
+    if all(years) and years[0] != years[1]:
+        return bool(one.tokens and other.tokens)
+    return _at_a_time(one) != _at_a_time(other)
+
+
+def _at_a_time(value: Statement) -> bool:
+    words = lexicon()
+    return "=weekend" in value.tokens or any(words.group_of.get(one) in words.adverbial for one in value.tokens)
 
 
 def _differ(one: Statement, other: Statement) -> bool:

@@ -12,6 +12,8 @@ from gateway.errors import Invalid
 from gateway.skills.contract import Skill
 
 MAX_CONTENT_CHARS = 200_000
+_USERS = ("", "user", "human", "用户")
+_BLANK_LINES = re.compile(r"\r?\n[^\S\n]*(?:\r?\n[^\S\n]*)+")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
@@ -39,8 +41,9 @@ def ingest(raw: RawMaterial) -> Normalised:
     Raises:
         Invalid: there is no text in it, or too much.
     """
-    lines = [raw.content, *(_line(event) for event in raw.events)]
-    text = "\n".join(line for line in lines if line.strip())
+    said = [raw.content, *(_said(event) for event in raw.events)]
+    # Each turn is a paragraph: a line within one that looks like somebody else's turn is none (`hearing`).
+    text = "\n\n".join(one for one in said if one.strip())
     text = unicodedata.normalize("NFC", text.replace("\r\n", "\n").replace("\r", "\n"))
     text = _CONTROL.sub(" ", text.encode("utf-8", "replace").decode("utf-8")).strip()
     if not text:
@@ -50,14 +53,16 @@ def ingest(raw: RawMaterial) -> Normalised:
     return Normalised(text, list(raw.events), list(dict.fromkeys(raw.tags)))
 
 
-def _line(event: Any) -> str:
-    """An event as one line of a conversation: who, what."""
+def _said(event: Any) -> str:
+    """An event as one turn of a conversation: who, what. Only a user's turn has paragraphs."""
     if not isinstance(event, dict):
         return event if isinstance(event, str) else json.dumps(event, ensure_ascii=False)
     known: dict[str, Any] = {str(name): value for name, value in event.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
     who = known.get("role") or known.get("type") or ""
     what = known.get("content") or known.get("text") or known.get("message") or ""
     text = what if isinstance(what, str) else json.dumps(what, ensure_ascii=False)
+    if str(who).casefold() not in _USERS:
+        text = _BLANK_LINES.sub("\n", text)
     return f"{who}: {text}" if who and text else text
 
 

@@ -10,13 +10,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal, TypeAlias
 
-from gateway.skills.wording import LESS, WITHOUT, Statement, lexicon
+from gateway.skills.arrangement import differently_arranged
+from gateway.skills.lexicon import lexicon
+from gateway.skills.wording import LESS, WITHOUT, Statement
 
 Verdict: TypeAlias = Literal["same", "unsure", "opposite", "apart"]
 
 SAME_WORDS = 0.9
+_TOO_LONG = "longer than is compared"
 _MARKED = {
     WITHOUT: "one is with what the other is without",
     LESS: "one prefers what the other puts behind",
@@ -90,6 +94,8 @@ def compare(one: Statement, other: Statement, similarity: float | None = None, l
     """
     if one.key == other.key:
         return Comparison("same", "the same text")
+    if one.cut or other.cut:
+        return Comparison("apart", _TOO_LONG)
     if (difference := _fixed_difference(one, other)) is not None:
         return Comparison("apart", difference)
     only_one, only_other = one.tokens - other.tokens, other.tokens - one.tokens
@@ -105,12 +111,16 @@ def compare(one: Statement, other: Statement, similarity: float | None = None, l
         return Comparison("apart", "nothing in common")
     if _name_unverified(one, other):
         return _unsure(one, other, similarity, limits, "a name that cannot be checked across languages")
+    if (difference := _told_otherwise(one, other)) is not None:
+        return _unsure(one, other, similarity, limits, difference)
     return _by_nearness(one, other, similarity, limits)
 
 
 def hard_difference(one: Statement, other: Statement) -> str | None:
     """What no model may overrule: another number, date, identifier or name, a denial, or what excludes the other."""
     only_one, only_other = one.tokens - other.tokens, other.tokens - one.tokens
+    if one.cut or other.cut:
+        return _TOO_LONG
     return (
         _fixed_difference(one, other) or _denial(one, other, only_one, only_other)[0] or _excluded(only_one, only_other)
     )
@@ -135,6 +145,29 @@ def _fixed_difference(one: Statement, other: Statement) -> str | None:
     if both and one.opening not in other.words and other.opening not in one.words:
         return "another name"
     return None
+
+
+def _told_otherwise(one: Statement, other: Statement) -> str | None:
+    """The same things, but how often, how much, whether they must, when, or which of them does it differs."""
+    mine, theirs = _by_kind(one.shades), _by_kind(other.shades)
+    for kind in sorted(mine.keys() | theirs.keys()):
+        here, there = mine.get(kind, set[str]()), theirs.get(kind, set[str]())
+        unmarked = (here | there) <= lexicon().unmarked and not (here and there)
+        if here != there and not unmarked:
+            return f"another “{sorted(here ^ there)[0]}”"
+    if one.liking * other.liking > 0 and {*one.marks, *other.marks} <= {"not"}:
+        pass  # "do not like" and "dislike" deny the same
+    elif "not" in {*one.marks, *other.marks} and one.marks != other.marks:
+        return "another part of it is denied"
+    across = one.eastern != other.eastern or one.mixed != other.mixed
+    return differently_arranged(one.placed, other.placed, across=across, groups=lexicon().group_of)
+
+
+def _by_kind(shades: Iterable[str]) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for shade in shades:
+        found.setdefault(shade.partition("=")[0], set()).add(shade)
+    return found
 
 
 def _of_another(one: Statement, other: Statement) -> bool:
@@ -194,14 +227,27 @@ def _by_nearness(one: Statement, other: Statement, similarity: float | None, lim
     only_one, only_other = one.tokens - other.tokens, other.tokens - one.tokens
     if not only_one and not only_other:
         return Comparison("same", "the same in other words")
-    union = len(one.tokens | other.tokens)
-    if union >= 10 and print_of(one.text).same_as(print_of(other.text)):
-        return Comparison("same", "nearly the same words")
-    extra = len(only_one | only_other)
+    extra, union = only_one | only_other, len(one.tokens | other.tokens)
     near = limits.alike if one.eastern == other.eastern else limits.across
-    if not (only_one and only_other) and extra <= max(1, 0.25 * union) and (similarity or 0.0) >= near:
+    little = not (only_one and only_other) and len(extra) <= max(1, 0.25 * union)
+    if little and _harmless(extra, one, other) and (similarity or 0.0) >= near:
         return Comparison("same", "one says a little more, and they are near in meaning")
     return _unsure(one, other, similarity, limits, "near in meaning, other words")
+
+
+def _harmless(extra: frozenset[str], one: Statement, other: Statement) -> bool:
+    """Whether words that only one says may be a detail: no "off" or "half", no sister or colour, nothing beside a
+    number, and no character that only together with others is a word."""
+    words = lexicon()
+    if extra & words.fragile or any(token in words.group_of for token in extra):
+        return False
+    if any(len(token) == 1 and not token.isascii() for token in extra):
+        return False
+    for placed in (one.placed, other.placed):
+        for before, after in pairwise(placed):
+            if (before.token in extra and after.token[0] == "#") or (after.token in extra and before.token[0] == "#"):
+                return False
+    return True
 
 
 def _unsure(one: Statement, other: Statement, similarity: float | None, limits: Limits, why: str) -> Comparison:

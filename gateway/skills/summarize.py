@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from dataclasses import dataclass
 
 from gateway.errors import Unavailable
 from gateway.index.tokens import search_tokens
-from gateway.llm import LanguageModel
+from gateway.llm import MAX_CHARS, LanguageModel
 from gateway.skills.contract import Skill
+from gateway.skills.sentences import sentences
 
-_SENTENCE = re.compile(r"[^。！？!?.\n]+(?:[。！？!?]+|\.(?=\s|$)|\n|$)")
 _SCHEMA = {
     "type": "object",
     "properties": {"summary": {"type": "string", "minLength": 1}},
@@ -41,13 +40,17 @@ class Summary:
 
 
 def summarize(wanted: ToSummarize, model: LanguageModel | None = None) -> Summary:
-    """Summarise. A model that fails or answers badly is replaced by the rules."""
+    """Summarise. A model that fails or answers badly is replaced by the rules.
+
+    Of a text longer than a model is asked about, the model reads the sentences of the whole that say most.
+    """
     text = "\n".join(wanted.texts).strip()
     if len(text) <= wanted.max_chars:
         return Summary(text, "rules")
     if model is not None:
         try:
-            answer = model.ask(_ORDER.format(limit=wanted.max_chars), text, _SCHEMA)
+            read = text if len(text) <= MAX_CHARS else _by_rules(text, MAX_CHARS)
+            answer = model.ask(_ORDER.format(limit=wanted.max_chars), read, _SCHEMA)
             return Summary(str(answer["summary"])[: wanted.max_chars], "model")
         except Unavailable:
             pass  # the rules need nobody
@@ -56,22 +59,22 @@ def summarize(wanted: ToSummarize, model: LanguageModel | None = None) -> Summar
 
 def _by_rules(text: str, limit: int) -> str:
     """The sentences whose words occur most often in the whole text, in their order, up to the limit."""
-    sentences = [found.group().strip() for found in _SENTENCE.finditer(text) if found.group().strip()]
-    if not sentences:
+    found = list(sentences(text))
+    if not found:
         return text[:limit]
-    words = Counter(search_tokens(text).split())
-    weights = [_weight(sentence, words) for sentence in sentences]
+    tokens = [search_tokens(sentence).split() for sentence in found]
+    words = Counter(token for one in tokens for token in one)
+    weights = [_weight(one, words) for one in tokens]
     chosen: set[int] = set()
     left = limit
-    for number in sorted(range(len(sentences)), key=lambda one: (-weights[one], one)):
-        if len(sentences[number]) + 1 <= left:
+    for number in sorted(range(len(found)), key=lambda one: (-weights[one], one)):
+        if len(found[number]) + 1 <= left:
             chosen.add(number)
-            left -= len(sentences[number]) + 1
-    return " ".join(sentences[number] for number in sorted(chosen)) or sentences[0][:limit]
+            left -= len(found[number]) + 1
+    return " ".join(found[number] for number in sorted(chosen)) or found[0][:limit]
 
 
-def _weight(sentence: str, words: Counter[str]) -> float:
-    tokens = search_tokens(sentence).split()
+def _weight(tokens: list[str], words: Counter[str]) -> float:
     return sum(words[token] for token in set(tokens)) / (len(tokens) + 5) if tokens else 0.0
 
 

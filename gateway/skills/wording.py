@@ -1,37 +1,41 @@
 """What a statement says, without how it says it: words of one meaning are one, in English and Chinese. Pure.
 
-Two statements are compared by these parts (`likeness`, `contradiction`). The words stand in `likeness_words.toml`.
+Two statements are compared by these parts (`likeness`, `arrangement`, `contradiction`). The words stand in
+`likeness_words.toml`.
 """
 
 from __future__ import annotations
 
 import re
-import tomllib
 import unicodedata
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from functools import cache, lru_cache
-from importlib.resources import files
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from gateway.index.dates import dates_in, is_day, without_dates
-from gateway.index.tokens import fold, search_tokens
+from gateway.index.tokens import fold
 from gateway.notes.text import content_hash
+from gateway.skills.arrangement import Placed
+from gateway.skills.lexicon import EAST, EAST_RUN, GOVERN, SHADE, lexicon, stem
+from gateway.skills.spelling import one_spelling
 
 MAX_CHARACTERS = 2_000
 WITHOUT, LESS = "no ", "less "
-_EAST = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
-_EAST_RUN = re.compile(f"[{_EAST}]+")
-_PIECE = re.compile(f"[{_EAST}]+|[^\\W{_EAST}]+(?:[._/@:+#-][^\\W{_EAST}]+)*[-_]?")
+SELF = "=self"
+LIKED, DISLIKED = "=liked", "=disliked"
+_PIECE = re.compile(f"[{EAST}]+|[^\\W{EAST}]+(?:[._/@:+#-][^\\W{EAST}]+)*[-_]?|[,;:.!?，。；：！？、\\n]+")
+_BREAK = re.compile(r"[,;:.!?，。；：！？、\n]+")
 _NUMBER = re.compile(r"\d+(?:[.,:/]\d+)*")
-_HATES = re.compile(r"\b(?:can't|cannot|can not|couldn't) (?:stand|bear)\b")
-_NOT = re.compile(
-    r"\b(?:do|does|did|is|are|was|were|will|would|should|can|could|has|have|had|must|need)(?:n't|nt\b| not\b)"
-)
+# Which of the two is the month is anybody's guess.
+_AMBIGUOUS_DATE = re.compile(r"(?<![\d/])\d{1,2}/\d{1,2}/(?:\d{4}|\d{2})(?![\d/])")
+_DONE = re.compile(r"[a-z]{2,}[^e]ed")
 _CLITIC = re.compile(r"['’](?:s|m|ve|re|ll|d)\b")
 _PERSONAL = re.compile(r"\b(?:i|me|my|mine|we|us|our|user|users)\b|我|用户|咱")
 _CAPITAL = re.compile(r"(?P<before>^|[.!?:;\n]\s*|[\"“(]|\s|[^\w\s])(?P<word>[A-Z][\w'’-]*)")
-_NEGATIONS = frozenset({"not", "never", "cannot", "neither", "nor", "nothing", "nobody", "none", "don't", "won't"})
+_SELVES = frozenset({"i", "me", "we", "us", "user"})
+_SELVES_EAST = ("我们", "我", "用户", "咱们")
+_OF_SELF_EAST = ("我们的", "我的", "用户的")
+_NEGATIONS = frozenset({"not", "never", "cannot", "neither", "nor", "nothing", "nobody", "none"})
 _MARKS = {"without": WITHOUT, "no": WITHOUT, "over": LESS, "than": LESS}
 _MARKS_EAST = {
     "不加": WITHOUT,
@@ -42,20 +46,27 @@ _MARKS_EAST = {
     "比起": LESS,
     "相比": LESS,
 }
-_NEGATIONS_EAST = ("从来不", "从不", "不再", "没有", "不", "没", "别", "莫", "勿", "未", "非")
+_NEGATIONS_EAST = ("从来不", "从不", "不再", "没有", "无法", "不得", "不", "没", "别", "莫", "勿", "未", "非")
+_ORDERS = ("=before", "=after")
+# With nothing before them they speak of the past; behind something they are "before".
+_FORMERLY_EAST = ("以前", "之前")
+_KIN_EAST = {"哥哥": "kin=elder", "姐姐": "kin=elder", "弟弟": "kin=younger", "妹妹": "kin=younger"}
 _NUMBER_WORDS = (
     "two second/three third/four fourth/five fifth/six sixth/seven seventh/eight eighth/nine ninth/ten tenth/"
     "eleven eleventh/twelve twelfth"
 )
-_TENS = {"twenty": "20", "thirty": "30", "forty": "40", "fifty": "50", "hundred": "100", "thousand": "1000"}
+_TENS = {"twenty": "20", "thirty": "30", "forty": "40", "fifty": "50", "hundred": "100", "half": "0.5"}
 _ENGLISH_NUMBERS = _TENS | {
     word: str(number) for number, words in enumerate(_NUMBER_WORDS.split("/"), 2) for word in words.split()
 }
 _EASTERN_DIGITS = {sign: number for number, sign in enumerate("零一二三四五六七八九")} | {"两": 2}
-_EASTERN_UNITS = {"十": 10, "百": 100, "千": 1000, "万": 10_000}
+_EASTERN_UNITS = {"十": 10, "百": 100, "千": 1000, "万": 10_000, "亿": 100_000_000}
 _SURNAMES = "王李张刘陈杨赵周吴徐孙胡朱郭何罗郑谢宋唐许韩冯邓曹彭"
+_MAY_OF_A_DATE = re.compile(r"\bMay(?= \d)|(?<=\d )May\b")
+# "Will leads", "May is": no auxiliary stands before such a form.
+_NAMED_LIKE_AUXILIARY = re.compile(r"\s*(Will|May)\s+(?:is|was|has|[a-z]+[^s\W]s)\b")
 _EASTERN_NAME = re.compile(
-    rf"[小老阿][{_SURNAMES}]|(?<![{_EAST}])[{_SURNAMES}][\u4e00-\u9fff]{{1,2}}?(?=[是在负喜住说的爱和])"
+    rf"[小老阿][{_SURNAMES}]|(?<![{EAST}])[{_SURNAMES}][\u4e00-\u9fff]{{1,2}}?(?=[是在负喜住说的爱和])"
 )
 
 
@@ -64,10 +75,14 @@ class Statement:
     """One statement, taken apart.
 
     Attributes:
-        key: hash of the normalised text.
+        key: hash of the normalised text, the whole of it.
+        cut: it is longer than what is taken apart.
         tokens: what it speaks of: `=coffee` for a known meaning, `coffe` for the stem of any other word, one character
             of an eastern word that is not known; `no sugar` for what it does without,
             `less coffee` for what something else is preferred to.
+        placed: the tokens and numbers (`#5`) in their order, with what governs each.
+        shades: how often, how much, whether it must, when: `often=always`, one each.
+        marks: negations and what they may deny a part of, in their order.
         numbers, dates, identifiers: sorted, as they must agree.
         names: capitalised words, Latin words in an eastern text, eastern names as far as they can be told.
         opening: an unknown capitalised word at the beginning, which may be a name.
@@ -75,12 +90,17 @@ class Statement:
         liking: 1 for what is liked, -1 for what is disliked, 0 where it speaks of neither.
         negated: it is denied. A denied liking is a dislike and not negated.
         personal: it speaks of the user: I, my, we, the user.
-        eastern: it is written in Chinese, Japanese or Korean.
+        eastern: it is written in Chinese, Japanese or Korean, at least for the most part.
+        mixed: only for a lesser part.
     """
 
     text: str
     key: str
+    cut: bool
     tokens: frozenset[str]
+    placed: tuple[Placed, ...]
+    shades: frozenset[str]
+    marks: tuple[str, ...]
     numbers: tuple[str, ...]
     dates: tuple[str, ...]
     identifiers: frozenset[str]
@@ -91,43 +111,84 @@ class Statement:
     negated: bool
     personal: bool
     eastern: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Lexicon:
-    """The words by stem or eastern phrase; `group_of` names the group in which a meaning excludes others,
-    `words_of` all stems and phrases of a meaning."""
-
-    english: Mapping[str, str]
-    eastern: Mapping[str, str]
-    group_of: Mapping[str, str]
-    opposites: frozenset[str]
-    longest: int
-    words_of: Mapping[str, tuple[str, ...]]
+    mixed: bool
 
 
 @dataclass(slots=True)
 class _Found:
     tokens: set[str] = field(default_factory=set[str])
+    placed: list[Placed] = field(default_factory=list[Placed])
+    shades: set[str] = field(default_factory=set[str])
+    marks: list[str] = field(default_factory=list[str])
     numbers: list[str] = field(default_factory=list[str])
     identifiers: set[str] = field(default_factory=set[str])
     latin: set[str] = field(default_factory=set[str])
     words: set[str] = field(default_factory=set[str])
+    likings: set[int] = field(default_factory=set[int])
     liking: int = 0
     negations: int = 0
     mark: str = ""
+    labels: list[str] = field(default_factory=list[str])
+    broken: bool = False
 
     def add(self, meaning: str) -> None:
         """Take a meaning or an unknown word in."""
-        match meaning:
-            case "weak":
+        match meaning[0]:
+            case _ if meaning == "weak":
                 return
-            case "likes":
-                self.liking = self.liking or 1
-            case "dislikes":
-                self.liking = self.liking or -1
+            case _ if meaning == "breaks":
+                self.broken = True
+            case _ if meaning in ("likes", "dislikes"):
+                self._like(1 if meaning == "likes" else -1)
+            case "~":
+                self.shade(meaning.removeprefix(SHADE))
+            case "^":
+                self.labels.append(meaning.removeprefix(GOVERN))
+            case _ if meaning in _ORDERS:
+                self.tokens.add(meaning)
+                self.labels.append(meaning.removeprefix("="))
             case _:
                 self.tokens.add(self.mark + meaning)
+                self.place(self.mark + meaning)
+                self.mark = ""
+
+    def place(self, token: str) -> None:
+        """Put a token or number into its place."""
+        labels = () if self.mark else tuple(dict.fromkeys(self.labels))
+        adverbial = lexicon().group_of.get(token) in lexicon().adverbial
+        self.placed.append(Placed(token, labels, self.broken, adverbial))
+        self.labels, self.broken = [], False
+
+    def postposed(self, meaning: str) -> bool:
+        """Take in a "before" or "after" that stands behind what it governs. False where nothing stands there."""
+        if not self.placed or self.placed[-1].token == SELF or self.broken:
+            return False
+        last = self.placed[-1]
+        self.placed[-1] = replace(last, labels=(*last.labels, meaning.removeprefix("=")))
+        self.tokens.add(meaning)
+        return True
+
+    def shade(self, shade: str) -> None:
+        """Take in how often, how much, whether it must, when."""
+        self.shades.add(shade)
+        if shade.partition("=")[0] in ("often", "much"):
+            self.marks.append(shade)
+
+    def number(self, number: str) -> None:
+        """Take a number in."""
+        self.numbers.append(number)
+        self.place(f"#{number}")
+
+    def deny(self) -> None:
+        """Take a negation in."""
+        self.negations += 1
+        self.marks.append("not")
+        self.labels.append("not")
+
+    def _like(self, liking: int) -> None:
+        self.liking = self.liking or liking
+        self.likings.add(liking)
+        self.place(LIKED if liking > 0 else DISLIKED)
         self.mark = ""
 
 
@@ -138,17 +199,21 @@ def statement(text: str, own_name: str = "") -> Statement:
     Args:
         own_name: the user's id: who says "I" and who is called by that name are the same.
     """
-    text = text[:MAX_CHARACTERS]
+    whole, text = text, text[:MAX_CHARACTERS]
     folded = fold(text)
     dates = sorted({token for date in dates_in(folded) for token in date.tokens})
-    rest = _CLITIC.sub("", _NOT.sub(" not ", _HATES.sub(" hate ", without_dates(folded).replace("’", "'"))))
-    found = _Found()
+    rest = _CLITIC.sub("", one_spelling(without_dates(folded)))
+    found = _Found(numbers=_AMBIGUOUS_DATE.findall(folded))
     for piece in _PIECE.findall(rest):
-        if _EAST_RUN.fullmatch(piece):
+        if _BREAK.fullmatch(piece):
+            found.broken = True
+        elif EAST_RUN.fullmatch(piece):
             _eastern(found, piece)
         elif piece.casefold() != own_name.casefold():
             _western(found, piece)
-    eastern = len("".join(_EAST_RUN.findall(folded))) * 2 > sum(map(str.isalpha, folded))
+        else:
+            found.place(SELF)
+    eastern = len("".join(EAST_RUN.findall(folded))) * 2 > sum(map(str.isalpha, folded))
     names, opening = _names(text, own_name)
     if eastern:
         names |= found.latin
@@ -156,8 +221,12 @@ def statement(text: str, own_name: str = "") -> Statement:
     negated = found.negations % 2 == 1
     return Statement(
         text=text,
-        key=content_hash(text),
+        key=content_hash(whole),
+        cut=len(whole) > MAX_CHARACTERS,
         tokens=frozenset(found.tokens),
+        placed=_order_that_tells(found, named=bool(names or opening)),
+        shades=frozenset(found.shades),
+        marks=tuple(found.marks),
         numbers=tuple(sorted(found.numbers)),
         dates=tuple(date for date in dates if is_day(date) or len(date) > 7),
         identifiers=frozenset(found.identifiers),
@@ -168,6 +237,7 @@ def statement(text: str, own_name: str = "") -> Statement:
         negated=negated and not found.liking,
         personal=bool(_PERSONAL.search(folded)) or bool(own_name and own_name.casefold() in folded),
         eastern=eastern,
+        mixed=not eastern and EAST_RUN.search(folded) is not None,
     )
 
 
@@ -178,69 +248,47 @@ def in_all_words(one: Statement) -> str:
     return " ".join(word for meaning in meanings for word in words.get(meaning, (meaning,)))
 
 
-@cache
-def lexicon() -> Lexicon:
-    """The words of the file."""
-    data = tomllib.loads(files(__package__ or "gateway.skills").joinpath("likeness_words.toml").read_text("utf-8"))
-    english: dict[str, str] = {}
-    eastern: dict[str, str] = {}
-    group_of: dict[str, str] = {}
-    for kind in ("weak", "weak_zh", "likes", "dislikes"):
-        _learn(english, eastern, str(data[kind]), "weak" if kind == "weak_zh" else kind)
-    tables: dict[str, Any] = data["groups"] | data["opposites"]
-    for group, meanings in tables.items():
-        for meaning, words in meanings.items():
-            group_of[f"={meaning}"] = group
-            _learn(english, eastern, words, f"={meaning}")
-    for meaning, words in data["words"].items():
-        _learn(english, eastern, words, f"={meaning}")
-    words_of: dict[str, list[str]] = {}
-    for word, meaning in (*english.items(), *eastern.items()):
-        words_of.setdefault(meaning, []).append(word)
-    every = {meaning: tuple(words) for meaning, words in words_of.items()}
-    return Lexicon(english, eastern, group_of, frozenset(data["opposites"]), max(map(len, eastern)), every)
-
-
-def _learn(english: dict[str, str], eastern: dict[str, str], words: str, meaning: str) -> None:
-    for word in words.split():
-        if _EAST_RUN.search(word):
-            eastern.setdefault(word, meaning)
-        else:
-            english.setdefault(_stem(word), meaning)
-            if meaning in ("weak", "likes", "dislikes"):
-                english.setdefault(word, meaning)
-
-
-@lru_cache(maxsize=20_000)
-def _stem(word: str) -> str:
-    return (search_tokens(word).split() or [word])[0]
+def _order_that_tells(found: _Found, *, named: bool) -> tuple[Placed, ...]:
+    """Where the user stands says something beside a name only, and a liking only beside a dislike."""
+    left = () if named else (SELF,)
+    left += () if len(found.likings) > 1 else (LIKED, DISLIKED)
+    return tuple(one for one in found.placed if one.token not in left)
 
 
 def _western(found: _Found, piece: str) -> None:
     parts = [piece] if _is_identifier(piece) else re.split(r"[._/@:+#-]+", piece)
+    if _NUMBER.fullmatch(piece):
+        parts = [piece]
     for part in filter(None, parts):
         _word(found, part)
 
 
 def _word(found: _Found, word: str) -> None:
-    stem = _stem(word)
-    found.words |= {word, stem}
+    stemmed = stem(word)
+    found.words |= {word, stemmed}
     if _NUMBER.fullmatch(word):
-        found.numbers.append(word)
+        found.number(word)
     elif word in _ENGLISH_NUMBERS:
-        found.numbers.append(_ENGLISH_NUMBERS[word])
+        found.number(_ENGLISH_NUMBERS[word])
     elif word in _MARKS:
         found.mark = _MARKS[word]
     elif word in _NEGATIONS:
-        found.negations += 1
+        found.deny()
+        if word in ("nothing", "nobody"):
+            found.shade(f"none={word}")
     elif _is_identifier(word):
         found.identifiers.add(word)
         found.tokens.add(word)
+        found.place(word)
     else:
-        meaning = lexicon().english.get(word) or lexicon().english.get(stem)
+        if word in _SELVES:
+            found.place(SELF)
+        if _DONE.fullmatch(word):
+            found.shade("plan=done")
+        meaning = lexicon().english.get(word) or lexicon().english.get(stemmed)
         if meaning is None:
-            found.latin.add(stem)
-        found.add(meaning or stem)
+            found.latin.add(stemmed)
+        found.add(meaning or stemmed)
 
 
 def _is_identifier(word: str) -> bool:
@@ -251,17 +299,28 @@ def _eastern(found: _Found, run: str) -> None:
     at = 0
     while at < len(run):
         phrase, meaning = _longest(run, at)
-        if meaning is not None:
+        if own := next((one for one in _OF_SELF_EAST if run.startswith(one, at)), None):
+            phrase = own
+        elif own := next((one for one in _SELVES_EAST if run.startswith(one, at)), None):
+            phrase = own
+            found.place(SELF)
+        elif meaning in _ORDERS and found.postposed(meaning):
+            found.words.add(phrase)
+        elif phrase in _FORMERLY_EAST:
+            found.shade("when=past")
+        elif meaning is not None:
             found.words.add(phrase)
             found.add(meaning)
+            if phrase in _KIN_EAST:
+                found.shade(_KIN_EAST[phrase])
         elif mark := next((one for one in _MARKS_EAST if run.startswith(one, at)), None):
             phrase, found.mark = mark, _MARKS_EAST[mark]
         elif denied := next((one for one in _NEGATIONS_EAST if run.startswith(one, at)), None):
             phrase = denied
-            found.negations += 1
+            found.deny()
         elif numeral := _numeral(run, at):
             phrase = numeral
-            found.numbers.append(str(_value(numeral)))
+            found.number(str(_value(numeral)))
         else:
             found.words.add(run[at])
             found.add(run[at])
@@ -285,24 +344,27 @@ def _numeral(run: str, at: int) -> str:
 
 
 def _value(numeral: str) -> int:
-    """十二 is 12, 二十 is 20, 三百 is 300; digits one after the other (一二三四) are read as such."""
+    """十二 is 12, 三百 is 300, 五百万 is 5,000,000; digits one after the other (一二三四) are read as such."""
     if not any(sign in _EASTERN_UNITS for sign in numeral):
         return int("".join(str(_EASTERN_DIGITS[sign]) for sign in numeral))
-    total, digit = 0, 0
+    total, part, digit = 0, 0, 0
     for sign in numeral:
-        if sign in _EASTERN_UNITS:
-            total += (digit or 1) * _EASTERN_UNITS[sign]
-            digit = 0
-        else:
+        unit = _EASTERN_UNITS.get(sign)
+        if unit is None:
             digit = _EASTERN_DIGITS[sign]
-    return total + digit
+        elif unit >= 10_000:
+            total, part, digit = total + ((part + digit) or 1) * unit, 0, 0
+        else:
+            part, digit = part + (digit or 1) * unit, 0
+    return total + part + digit
 
 
 def _names(text: str, own_name: str) -> tuple[set[str], str | None]:
     """Capitalised words that the lexicon does not know, folded; the one at the beginning apart from the others."""
     names: set[str] = set()
-    opening: str | None = None
-    for first, word in _capitals(unicodedata.normalize("NFKC", text)):
+    auxiliary = _NAMED_LIKE_AUXILIARY.match(text)
+    opening: str | None = fold(auxiliary[1]) if auxiliary else None
+    for first, word in _capitals(_MAY_OF_A_DATE.sub("", unicodedata.normalize("NFKC", text))):
         folded = fold(_CLITIC.sub("", word))
         month = word == "May" and not first  # small, it is an everyday word
         if folded in ("i", own_name.casefold()) or (_known(folded) and not month) or _is_identifier(folded):
@@ -310,7 +372,7 @@ def _names(text: str, own_name: str) -> tuple[set[str], str | None]:
         if first and not (len(word) > 1 and word.isupper()):
             opening = opening or folded
         else:
-            names.add(_stem(folded))
+            names.add(stem(folded))
     return names, opening
 
 
@@ -323,8 +385,9 @@ def _known(folded: str) -> bool:
     words = lexicon().english
     return (
         folded in words
-        or _stem(folded) in words
+        or stem(folded) in words
         or folded in _NEGATIONS
         or folded in _MARKS
         or folded in _ENGLISH_NUMBERS
+        or folded.partition("'")[0] in ("don", "doesn", "didn", "can", "won", "isn")
     )

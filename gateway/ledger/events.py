@@ -12,6 +12,8 @@ from gateway.clock import now_ms
 from gateway.ledger.database import Transaction
 from gateway.ledger.schema_upkeep import events
 
+# More than can have been given out since a backup.
+_LEAP = 1_000_000_000
 MEMORY, DRAFT, PROBLEM, JOB = "memory", "draft", "problem", "job"
 
 
@@ -76,6 +78,14 @@ def newest(tx: Transaction) -> int:
 def oldest(tx: Transaction) -> int | None:
     """The number of the first event that is still kept."""
     return tx.scalar(sa.select(sa.func.min(events.c.seq)))
+
+
+def restart(tx: Transaction) -> None:
+    """Begin anew in a ledger that was restored: whoever resumes from what was sent before learns that it missed some."""
+    last = newest(tx)
+    tx.execute(sa.delete(events))
+    mark = {"seq": last + _LEAP, "at": now_ms(), "kind": JOB, "change": "restored", "target_id": "restore", "data": {}}
+    tx.execute(sa.insert(events).values(**mark))
 
 
 def trim(tx: Transaction, older_than: int, *, most: int = 100_000) -> int:

@@ -15,7 +15,7 @@ from typing import Any
 from gateway import __version__
 from gateway.config import SETTINGS_FILE, Settings
 from gateway.errors import AlreadyExists, Invalid, Unavailable
-from gateway.ledger import Ledger, meta
+from gateway.ledger import Ledger, events, meta
 from gateway.services.still_forgotten import keep_forgotten
 from gateway.vault.history import STAGING_NAME
 
@@ -115,6 +115,7 @@ def restore(archive_path: Path, data_dir: Path, *, forgotten_of: Path | None = N
     try:
         with ledger.write() as tx:
             meta.remove(tx, meta.VAULT_ROOT)  # the vault is in the new data directory now
+            events.restart(tx)
             gone = keep_forgotten(tx, known / _LEDGER, data_dir / "vault") if known is not None else 0
     finally:
         ledger.close()

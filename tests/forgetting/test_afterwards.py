@@ -7,7 +7,18 @@ import pytest
 from gateway.access.principal import LOCAL_OPERATOR, Principal
 from gateway.errors import NotFound
 from gateway.ledger import jobs, reviews
-from gateway.services import agents, backups, clearing, directives, forgetting, memories, purging, sessions, workspaces
+from gateway.services import (
+    agents,
+    backups,
+    clearing,
+    directives,
+    events,
+    forgetting,
+    memories,
+    purging,
+    sessions,
+    workspaces,
+)
 from gateway.services.clearing import ClearRequest
 from gateway.services.requests import NewAgent, NewEpisode, NewMemory, NewWorkspace
 from gateway.vault.files import VaultFiles
@@ -140,3 +151,21 @@ def test_files_that_cannot_be_taken_away_hold_nothing_up(opened, monkeypatch):
     assert recalled(gateway, who=TOM) == []
     assert sorted(path.name for path in stuck.iterdir()) == ["0.md", "1.md", "2.md", "3.md"]
     assert know(gateway, "Tom begins anew.", TOM, user_id="tom")
+
+
+def test_who_listens_on_after_a_restore_learns_that_it_missed_something(opened, tmp_path):
+    """Though new numbers have overtaken the one that it heard last."""
+    gateway = opened()
+    know(gateway, "The first.")
+    backups.backup(gateway.parts.settings, tmp_path / "before.tar.gz")
+    know(gateway, "The second.")
+    heard, lost = events.beginning(LOCAL_OPERATOR, gateway.parts, None)
+    assert not lost
+    gateway.close()
+    backups.restore(tmp_path / "before.tar.gz", tmp_path / "restored")
+    restored = opened("restored")
+    for number in range(5):
+        know(restored, f"Another one, {number}.")
+    assert events.beginning(LOCAL_OPERATOR, restored.parts, heard)[1]
+    now = events.beginning(LOCAL_OPERATOR, restored.parts, None)[0]
+    assert events.beginning(LOCAL_OPERATOR, restored.parts, now) == (now, False)

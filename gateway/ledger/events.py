@@ -81,7 +81,7 @@ def oldest(tx: Transaction) -> int | None:
 
 
 def restart(tx: Transaction) -> None:
-    """Begin anew in a ledger that was restored: whoever resumes from what was sent before learns that it missed some."""
+    """Begin anew in a ledger that was restored: who resumes from what was sent before learns that it missed some."""
     last = newest(tx)
     tx.execute(sa.delete(events))
     mark = {"seq": last + _LEAP, "at": now_ms(), "kind": JOB, "change": "restored", "target_id": "restore", "data": {}}

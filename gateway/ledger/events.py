@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 import sqlalchemy as sa
@@ -84,8 +84,8 @@ def restart(tx: Transaction) -> None:
     """Begin anew in a ledger that was restored: who resumes from what was sent before learns that it missed some."""
     last = newest(tx)
     tx.execute(sa.delete(events))
-    mark = {"seq": last + _LEAP, "at": now_ms(), "kind": JOB, "change": "restored", "target_id": "restore", "data": {}}
-    tx.execute(sa.insert(events).values(**mark))
+    mark = Event(JOB, "restored", "restore", at=now_ms(), seq=last + _LEAP)
+    tx.execute(sa.insert(events).values(**asdict(mark)))
 
 
 def trim(tx: Transaction, older_than: int, *, most: int = 100_000) -> int:

@@ -15,7 +15,8 @@ from typing import Literal, TypeAlias
 
 from gateway.skills.arrangement import differently_arranged
 from gateway.skills.lexicon import lexicon
-from gateway.skills.wording import LESS, WITHOUT, Statement
+from gateway.skills.naming import LESS, WITHOUT
+from gateway.skills.wording import Statement
 
 Verdict: TypeAlias = Literal["same", "unsure", "opposite", "apart"]
 
@@ -63,8 +64,8 @@ class Limits:
         overlap: without vectors, the share of common meanings from which on it is.
     """
 
-    alike: float = 0.965
-    across: float = 0.86
+    alike: float = 0.995
+    across: float = 0.92
     unsure: float = 0.9
     unsure_across: float = 0.8
     overlap: float = 0.34
@@ -237,13 +238,15 @@ def _by_nearness(one: Statement, other: Statement, similarity: float | None, lim
 
 def _harmless(extra: frozenset[str], one: Statement, other: Statement) -> bool:
     """Whether words that only one says may be a detail: no "off" or "half", no sister or colour, nothing beside a
-    number, and no character that only together with others is a word."""
+    number, nothing at the end (a boat trip is no boat), and no character that only together with others is a word."""
     words = lexicon()
     if extra & words.fragile or any(token in words.group_of for token in extra):
         return False
     if any(len(token) == 1 and not token.isascii() for token in extra):
         return False
     for placed in (one.placed, other.placed):
+        if placed and placed[-1].token in extra:
+            return False
         for before, after in pairwise(placed):
             if (before.token in extra and after.token[0] == "#") or (after.token in extra and before.token[0] == "#"):
                 return False

@@ -11,11 +11,20 @@ _HOUR = re.compile(r"(?<![\d:.,/-])0?(\d{1,2}):([0-5]\d)(?![\d:])")
 _THOUSANDS = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?![\d,])")
 _MULTIPLE = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)\s?(k|thousand|million|billion)\b")
 _EASTERN_MULTIPLE = re.compile(r"(\d+(?:\.\d+)?)\s?([千万亿])")
+_EASTERN_HOURS = ("零", "一", "两", "三", "四", "五", "六", "七", "八", "九", "十", "十一", "十二")
+_LATER = ("下午", "晚上", "傍晚")
+_EASTERN_HOUR = re.compile(
+    rf"(上午|早上|清晨|{'|'.join(_LATER)})\s?(\d{{1,2}}|十[一二]?|[一二两三四五六七八九])([点时])"
+)
 _WRITTEN: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern), instead)
     for pattern, instead in (
         (r"\b(?:can't|cannot|can not|couldn't) (?:stand|bear)\b", " hate "),
         (r"\bno one\b|\bnoone\b", " nobody "),
+        (r"\b(?:get|gets|got|getting|wake|wakes|woke|waking) up\b", " rise "),
+        (r"\binstead of\b|\brather than\b", " not "),
+        (r"\b(col|fav|neighb|behavi|harb|flav|hon|lab|hum|rum)our", r"\1or"),
+        (r"\b(\w{3,})is(e|es|ed|ing|ation|ations)\b", r"\1iz\2"),
         (r"\bat all\b|\bturn(?:s|ed)? out\b", " "),
         (r"\bat least\b|\bno (?:less|fewer) than\b", " atleast "),
         (r"\bat most\b|\bup to\b|\bno more than\b", " atmost "),
@@ -53,6 +62,7 @@ def one_spelling(folded: str) -> str:
     text = folded.replace("’", "'")
     text = _CLOCK.sub(_clock, text)
     text = _HOUR.sub(_hour, text)
+    text = _EASTERN_HOUR.sub(_eastern_hour, text)
     text = _THOUSANDS.sub(lambda found: found[0].replace(",", ""), text)
     text = _MULTIPLE.sub(lambda found: f" {_product(found[1], _TIMES[found[2]])} ", text)
     text = _EASTERN_MULTIPLE.sub(lambda found: _product(found[1], _EASTERN_TIMES[found[2]]), text)
@@ -64,6 +74,11 @@ def one_spelling(folded: str) -> str:
 def _clock(found: re.Match[str]) -> str:
     hour = int(found[1]) % 12 + (12 if found[3] == "p" else 0)
     return f"{hour}:{found[2]}" if found[2] and found[2] != "00" else str(hour)
+
+
+def _eastern_hour(found: re.Match[str]) -> str:
+    hour = int(found[2]) if found[2].isdigit() else _EASTERN_HOURS.index(found[2].replace("二", "两", found[2] == "二"))
+    return f"{hour % 12 + 12 if found[1] in _LATER else hour}{found[3]}"
 
 
 def _hour(found: re.Match[str]) -> str:

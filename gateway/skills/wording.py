@@ -7,8 +7,6 @@ Two statements are compared by these parts (`likeness`, `arrangement`, `contradi
 from __future__ import annotations
 
 import re
-import unicodedata
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
@@ -17,10 +15,20 @@ from gateway.index.tokens import fold
 from gateway.notes.text import content_hash
 from gateway.skills.arrangement import Placed
 from gateway.skills.lexicon import EAST, EAST_RUN, GOVERN, SHADE, lexicon, stem
+from gateway.skills.naming import (
+    ENGLISH_NUMBERS,
+    LESS,
+    MARKS,
+    NEGATIONS,
+    WITHOUT,
+    eastern_names_in,
+    is_identifier,
+    names_in,
+    unclitic,
+)
 from gateway.skills.spelling import one_spelling
 
 MAX_CHARACTERS = 2_000
-WITHOUT, LESS = "no ", "less "
 SELF = "=self"
 LIKED, DISLIKED = "=liked", "=disliked"
 _PIECE = re.compile(f"[{EAST}]+|[^\\W{EAST}]+(?:[._/@:+#-][^\\W{EAST}]+)*[-_]?|[,;:.!?，。；：！？、\\n]+")
@@ -29,14 +37,14 @@ _NUMBER = re.compile(r"\d+(?:[.,:/]\d+)*")
 # Which of the two is the month is anybody's guess.
 _AMBIGUOUS_DATE = re.compile(r"(?<![\d/])\d{1,2}/\d{1,2}/(?:\d{4}|\d{2})(?![\d/])")
 _DONE = re.compile(r"[a-z]{2,}[^e]ed")
-_CLITIC = re.compile(r"['’](?:s|m|ve|re|ll|d)\b")
+# Behind these a form in -ed is a passive or a quality.
+_QUALIFIED = frozenset(
+    ("is", "are", "am", "be", "been", "being", "get", "gets", "a", "an", "the", "my", "your", "our", "their", "his")
+)
 _PERSONAL = re.compile(r"\b(?:i|me|my|mine|we|us|our|user|users)\b|我|用户|咱")
-_CAPITAL = re.compile(r"(?P<before>^|[.!?:;\n]\s*|[\"“(]|\s|[^\w\s])(?P<word>[A-Z][\w'’-]*)")
 _SELVES = frozenset({"i", "me", "we", "us", "user"})
 _SELVES_EAST = ("我们", "我", "用户", "咱们")
 _OF_SELF_EAST = ("我们的", "我的", "用户的")
-_NEGATIONS = frozenset({"not", "never", "cannot", "neither", "nor", "nothing", "nobody", "none"})
-_MARKS = {"without": WITHOUT, "no": WITHOUT, "over": LESS, "than": LESS}
 _MARKS_EAST = {
     "不加": WITHOUT,
     "不放": WITHOUT,
@@ -47,27 +55,13 @@ _MARKS_EAST = {
     "相比": LESS,
 }
 _NEGATIONS_EAST = ("从来不", "从不", "不再", "没有", "无法", "不得", "不", "没", "别", "莫", "勿", "未", "非")
+_ONLY = "^only"
 _ORDERS = ("=before", "=after")
 # With nothing before them they speak of the past; behind something they are "before".
 _FORMERLY_EAST = ("以前", "之前")
 _KIN_EAST = {"哥哥": "kin=elder", "姐姐": "kin=elder", "弟弟": "kin=younger", "妹妹": "kin=younger"}
-_NUMBER_WORDS = (
-    "two second/three third/four fourth/five fifth/six sixth/seven seventh/eight eighth/nine ninth/ten tenth/"
-    "eleven eleventh/twelve twelfth"
-)
-_TENS = {"twenty": "20", "thirty": "30", "forty": "40", "fifty": "50", "hundred": "100", "half": "0.5"}
-_ENGLISH_NUMBERS = _TENS | {
-    word: str(number) for number, words in enumerate(_NUMBER_WORDS.split("/"), 2) for word in words.split()
-}
 _EASTERN_DIGITS = {sign: number for number, sign in enumerate("零一二三四五六七八九")} | {"两": 2}
 _EASTERN_UNITS = {"十": 10, "百": 100, "千": 1000, "万": 10_000, "亿": 100_000_000}
-_SURNAMES = "王李张刘陈杨赵周吴徐孙胡朱郭何罗郑谢宋唐许韩冯邓曹彭"
-_MAY_OF_A_DATE = re.compile(r"\bMay(?= \d)|(?<=\d )May\b")
-# "Will leads", "May is": no auxiliary stands before such a form.
-_NAMED_LIKE_AUXILIARY = re.compile(r"\s*(Will|May)\s+(?:is|was|has|[a-z]+[^s\W]s)\b")
-_EASTERN_NAME = re.compile(
-    rf"[小老阿][{_SURNAMES}]|(?<![{EAST}])[{_SURNAMES}][\u4e00-\u9fff]{{1,2}}?(?=[是在负喜住说的爱和])"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +124,7 @@ class _Found:
     mark: str = ""
     labels: list[str] = field(default_factory=list[str])
     broken: bool = False
+    before: str = ""
 
     def add(self, meaning: str) -> None:
         """Take a meaning or an unknown word in."""
@@ -144,6 +139,8 @@ class _Found:
                 self.shade(meaning.removeprefix(SHADE))
             case "^":
                 self.labels.append(meaning.removeprefix(GOVERN))
+                if meaning == _ONLY:
+                    self.shade("much=only")
             case _ if meaning in _ORDERS:
                 self.tokens.add(meaning)
                 self.labels.append(meaning.removeprefix("="))
@@ -202,7 +199,7 @@ def statement(text: str, own_name: str = "") -> Statement:
     whole, text = text, text[:MAX_CHARACTERS]
     folded = fold(text)
     dates = sorted({token for date in dates_in(folded) for token in date.tokens})
-    rest = _CLITIC.sub("", one_spelling(without_dates(folded)))
+    rest = unclitic(one_spelling(without_dates(folded)))
     found = _Found(numbers=_AMBIGUOUS_DATE.findall(folded))
     for piece in _PIECE.findall(rest):
         if _BREAK.fullmatch(piece):
@@ -214,10 +211,10 @@ def statement(text: str, own_name: str = "") -> Statement:
         else:
             found.place(SELF)
     eastern = len("".join(EAST_RUN.findall(folded))) * 2 > sum(map(str.isalpha, folded))
-    names, opening = _names(text, own_name)
+    names, opening = names_in(text, own_name)
     if eastern:
         names |= found.latin
-    names |= set(_EASTERN_NAME.findall(folded))
+    names |= eastern_names_in(folded)
     negated = found.negations % 2 == 1
     return Statement(
         text=text,
@@ -256,11 +253,12 @@ def _order_that_tells(found: _Found, *, named: bool) -> tuple[Placed, ...]:
 
 
 def _western(found: _Found, piece: str) -> None:
-    parts = [piece] if _is_identifier(piece) else re.split(r"[._/@:+#-]+", piece)
+    parts = [piece] if is_identifier(piece) else re.split(r"[._/@:+#-]+", piece)
     if _NUMBER.fullmatch(piece):
         parts = [piece]
     for part in filter(None, parts):
         _word(found, part)
+        found.before = part
 
 
 def _word(found: _Found, word: str) -> None:
@@ -268,31 +266,34 @@ def _word(found: _Found, word: str) -> None:
     found.words |= {word, stemmed}
     if _NUMBER.fullmatch(word):
         found.number(word)
-    elif word in _ENGLISH_NUMBERS:
-        found.number(_ENGLISH_NUMBERS[word])
-    elif word in _MARKS:
-        found.mark = _MARKS[word]
-    elif word in _NEGATIONS:
+    elif word in ENGLISH_NUMBERS:
+        found.number(ENGLISH_NUMBERS[word])
+    elif word in MARKS:
+        found.mark = MARKS[word]
+    elif word in NEGATIONS:
         found.deny()
         if word in ("nothing", "nobody"):
             found.shade(f"none={word}")
-    elif _is_identifier(word):
+    elif is_identifier(word):
         found.identifiers.add(word)
         found.tokens.add(word)
         found.place(word)
     else:
         if word in _SELVES:
             found.place(SELF)
-        if _DONE.fullmatch(word):
-            found.shade("plan=done")
         meaning = lexicon().english.get(word) or lexicon().english.get(stemmed)
+        if _is_past(found, word, meaning):
+            found.shade("plan=done")
         if meaning is None:
             found.latin.add(stemmed)
         found.add(meaning or stemmed)
 
 
-def _is_identifier(word: str) -> bool:
-    return bool(re.search(r"[a-z]", word)) and bool(re.search(r"[\d_.@/]|[a-z0-9]-$", word))
+def _is_past(found: _Found, word: str, meaning: str | None) -> bool:
+    """Whether a form in -ed tells of the past: no state ("enabled"), no quality."""
+    if not _DONE.fullmatch(word) or meaning == "weak" or lexicon().group_of.get(meaning or "") in lexicon().opposites:
+        return False
+    return found.before not in _QUALIFIED
 
 
 def _eastern(found: _Found, run: str) -> None:
@@ -304,6 +305,8 @@ def _eastern(found: _Found, run: str) -> None:
         elif own := next((one for one in _SELVES_EAST if run.startswith(one, at)), None):
             phrase = own
             found.place(SELF)
+        elif phrase == "只" and at and (run[at - 1] in _EASTERN_DIGITS or run[at - 1] in _EASTERN_UNITS):
+            pass  # two of them: what counts animals
         elif meaning in _ORDERS and found.postposed(meaning):
             found.words.add(phrase)
         elif phrase in _FORMERLY_EAST:
@@ -357,37 +360,3 @@ def _value(numeral: str) -> int:
         else:
             part, digit = part + (digit or 1) * unit, 0
     return total + part + digit
-
-
-def _names(text: str, own_name: str) -> tuple[set[str], str | None]:
-    """Capitalised words that the lexicon does not know, folded; the one at the beginning apart from the others."""
-    names: set[str] = set()
-    auxiliary = _NAMED_LIKE_AUXILIARY.match(text)
-    opening: str | None = fold(auxiliary[1]) if auxiliary else None
-    for first, word in _capitals(_MAY_OF_A_DATE.sub("", unicodedata.normalize("NFKC", text))):
-        folded = fold(_CLITIC.sub("", word))
-        month = word == "May" and not first  # small, it is an everyday word
-        if folded in ("i", own_name.casefold()) or (_known(folded) and not month) or _is_identifier(folded):
-            continue
-        if first and not (len(word) > 1 and word.isupper()):
-            opening = opening or folded
-        else:
-            names.add(stem(folded))
-    return names, opening
-
-
-def _capitals(text: str) -> Iterator[tuple[bool, str]]:
-    for match in _CAPITAL.finditer(text):
-        yield match["before"] == "" or match["before"].strip() != "" or "\n" in match["before"], match["word"]
-
-
-def _known(folded: str) -> bool:
-    words = lexicon().english
-    return (
-        folded in words
-        or stem(folded) in words
-        or folded in _NEGATIONS
-        or folded in _MARKS
-        or folded in _ENGLISH_NUMBERS
-        or folded.partition("'")[0] in ("don", "doesn", "didn", "can", "won", "isn")
-    )

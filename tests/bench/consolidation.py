@@ -5,7 +5,7 @@
 One run with a baseline (the same normalised text, by hash), by words, with vectors of the local model, with a language
 model, and with both. The model is a server on loopback that answers from recorded replies: it shows what the road makes
 of right answers, not how good a model is. Half `a` chose the constants, `b` was looked at while the word list was
-written, `c` was written afterwards.
+written, `c` was written afterwards; `e` by somebody who had not seen the rules.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def measured(judge: Judge, way: Way) -> dict[str, str]:
     same = judge.same(way)
     near = data("near_misses")
     wrong = [pair for pair in near if same(pair["a"], pair["b"])]
-    found = {half: [same(*pair) for pair in pairs(half)] for half in "abc"}
+    found = {half: [same(*pair) for pair in pairs(half)] for half in "abce"}
     right = sum(map(sum, found.values()))
     share = {half: f"{sum(hits) / len(hits):.2f} of {len(hits)}" for half, hits in found.items()}
     memories = [groups_of(group["texts"], same) for group in data("repeats")]
@@ -127,6 +127,7 @@ def measured(judge: Judge, way: Way) -> dict[str, str]:
         "recall a": share["a"],
         "recall b": share["b"],
         "recall c": share["c"],
+        "recall e": share["e"],
         "memories of 10 repeats": f"{sum(memories) / len(memories):.1f} (most {max(memories)})",
         "near misses apart": f"{len(near) - len(wrong)} of {len(near)}",
     }
@@ -134,7 +135,7 @@ def measured(judge: Judge, way: Way) -> dict[str, str]:
 
 def conflicts() -> str:
     """Contradictions found and wrongly seen: words alone decide, so that all ways but the baseline are alike."""
-    rows = data("conflicts")
+    rows = [*data("conflicts"), *data("conflicts_unseen")]
     told = [(row["conflict"], contradiction(row["a"], row["b"]) is not None) for row in rows]
     found, real = sum(seen for wanted, seen in told if wanted), sum(wanted for wanted, _ in told)
     wrongly = sum(seen for wanted, seen in told if not wanted)

@@ -13,7 +13,7 @@ from typing import Any, cast
 import sqlalchemy as sa
 
 from gateway.clock import now_ms
-from gateway.ledger import feedback, journal, registry, tombstones
+from gateway.ledger import feedback, registry, tombstones
 from gateway.ledger.database import Transaction, upsert
 from gateway.ledger.registry import BLANK, NoteRow
 from gateway.ledger.reviews import FORGOTTEN, by_id, save
@@ -82,7 +82,6 @@ def erase(tx: Transaction, row: NoteRow, text: str, *, alone: bool = False, draf
     bury(tx, [row], alone=alone)
     forget_drafts(tx, {*_drafts_about(tx, row), *drafts}, of=row.note_id)
     _forget_candidates(tx, row)
-    journal.forget_pending(tx, row.note_id)
     shorten_answers(tx, row.note_id)
     if alone:
         return []
@@ -128,7 +127,6 @@ def forget_drafts(tx: Transaction, review_ids: Collection[str], *, of: str | Non
         subject = {"subject": f"forgotten:{review.id}", "target_id": review.target_id if of is None else of}
         save(tx, replace(review, status=FORGOTTEN, updated_at=now_ms(), **nothing, **subject))
         tx.execute(sa.delete(decisions).where(decisions.c.review_id == review.id))
-        journal.forget_pending(tx, review.id)
 
 
 def forgotten_drafts(tx: Transaction, limit: int = 256) -> list[tuple[str, str]]:

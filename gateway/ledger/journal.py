@@ -193,20 +193,6 @@ def mark_committed(tx: Transaction, done: Sequence[tuple[str, str | None]]) -> N
         tx.execute(sa.delete(blobs).where(blobs.c.etag.in_(mentioned), blobs.c.etag.not_in(waiting)))
 
 
-def forget_pending(tx: Transaction, note_id: str) -> None:
-    """A note or draft is forgotten: what git has not got yet of its texts, it does not get. Removals still go there."""
-    waiting = sa.and_(versions.c.note_id == note_id, versions.c.state == "pending", versions.c.op != "delete")
-    etags = set(tx.scalars(sa.select(versions.c.etag).where(waiting, versions.c.etag.is_not(None))))
-    if not etags:
-        return
-    moved = sa.and_(waiting, versions.c.op == "move", versions.c.old_path.is_not(None))
-    left = {"op": "delete", "path": versions.c.old_path, "old_path": None, "etag": None}
-    tx.execute(sa.update(versions).where(moved).values(**left))
-    tx.execute(sa.update(versions).where(waiting).values(state="skipped"))
-    others = sa.select(versions.c.etag).where(versions.c.state == "pending", versions.c.etag.is_not(None))
-    tx.execute(sa.delete(blobs).where(blobs.c.etag.in_(etags), blobs.c.etag.not_in(others)))
-
-
 def history(tx: Transaction, note_id: str) -> list[Version]:
     """All versions of a note, newest first."""
     query = sa.select(*_VERSION_COLUMNS).where(versions.c.note_id == note_id).order_by(versions.c.seq.desc())

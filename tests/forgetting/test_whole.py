@@ -5,12 +5,11 @@ from __future__ import annotations
 import pytest
 
 from gateway.errors import Tombstoned
-from gateway.ledger import journal, registry
+from gateway.ledger import registry
 from gateway.ledger.registry import NoteFilter
 from gateway.services import forgetting, imports, memories, sessions
 from gateway.services.operation_requests import ImportBatch
 from gateway.services.requests import CommitSession, MemoryPatch, NewEpisode, NewMemory
-from tests.forgetting.test_purge import in_git
 from tests.forgetting.world import ANY, CANARY, TOM, forget, know, path_of, recalled, users
 from tests.reviews.world import AGENT, OWNER, change, git, infer, review_of
 
@@ -101,39 +100,6 @@ def test_nothing_that_the_ledger_says_of_a_twin_is_listed(opened, who):
     gateway.settle()
     listed = memories.page(who, gateway.parts, NoteFilter(status=None), limit=100, cursor=None).memories
     assert [one for one in listed if "bicycle" in f"{one.content}{one.summary}{one.title}{one.tags}"] == []
-
-
-def test_what_was_never_committed_never_is(opened):
-    gateway = opened(git={"quiet_seconds": 0, "batch_seconds": 3600})
-    kept = know(gateway, "The lighthouse keeper counts ships.")
-    gateway.settle()
-    note_id = know(gateway)
-    done = forget(gateway, note_id)
-    assert "bicycle" not in git(gateway.parts.files.root, "log", "--all", "-p")
-    gateway.settle()
-    assert in_git(gateway.parts.files.root, "bicycle") == []
-    assert states(done)["git"] == "pending"
-    assert states(forgetting.erasure_of(OWNER, gateway.parts, note_id))["git"] == "done"
-    with gateway.parts.ledger.read() as tx:
-        assert journal.pending_count(tx) == 0
-        assert all(one.sha for one in journal.history(tx, kept))
-    assert git(gateway.parts.files.root, "status", "--porcelain") == ""
-
-
-def test_a_move_that_waited_for_git_still_takes_the_old_name_away(opened):
-    gateway = opened()
-    root = gateway.parts.files.root
-    (root / "Memories/LongTerm/old.md").write_text(CANARY, "utf-8")
-    gateway.settle()
-    (root / "Memories/LongTerm/old.md").rename(root / "Memories/LongTerm/new.md")
-    gateway.parts.importer.scan(settled=True)
-    with gateway.parts.ledger.read() as tx:
-        note_id = registry.notes_by_path(tx, ["Memories/LongTerm/new.md"])["Memories/LongTerm/new.md"].note_id
-    forget(gateway, note_id)
-    gateway.settle()
-    assert "Memories" not in git(root, "ls-tree", "-r", "--name-only", "HEAD", "Memories/LongTerm")
-    assert git(root, "log", "--all", "--format=%h", "--", "Memories/LongTerm/new.md") == ""
-    assert git(root, "status", "--porcelain") == ""
 
 
 def test_what_a_person_committed_themselves_remains_in_git_says_the_report(opened):

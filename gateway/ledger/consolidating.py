@@ -1,4 +1,4 @@
-"""What consolidation looks up: open candidates of a namespace, those that were united, memories in turn."""
+"""What consolidation looks up: open candidates, those that were united, memories in turn or of one text, drafts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from gateway.ledger.database import Transaction
 from gateway.ledger.registry import NoteRow
 from gateway.ledger.reviews import Review, open_for, review
-from gateway.ledger.schema import candidates, notes, reviews, sessions
+from gateway.ledger.schema import candidates, lineage, notes, reviews, sessions
 from gateway.ledger.sessions import Candidate
 
 OPEN, PROPOSED, MERGED = "candidate", "proposed", "merged"
@@ -38,6 +38,17 @@ def open_candidates(tx: Transaction, user_id: str, namespace: str, *, limit: int
     )
     rows = [tuple(row) for row in tx.execute(query)]
     return [Lasting(Candidate(*row[: len(_CANDIDATE)]), row[-1]) for row in rows]
+
+
+def living(tx: Transaction, candidate_ids: Collection[str], *, at: int) -> list[Candidate]:
+    """Those candidates whose session has not ended at a time (ms)."""
+    query = (
+        sa.select(*_CANDIDATE)
+        .join(sessions, sa.and_(sessions.c.user_id == candidates.c.user_id, sessions.c.id == candidates.c.session_id))
+        .where(candidates.c.id.in_(list(candidate_ids)), sessions.c.expires_at > at)
+        .order_by(candidates.c.created_at, candidates.c.id)
+    )
+    return [Candidate(*row) for row in tx.execute(query)]
 
 
 def united(tx: Transaction, lead_ids: Collection[str]) -> dict[str, list[Candidate]]:
@@ -77,6 +88,21 @@ def active_after(tx: Transaction, note_id: str, limit: int) -> list[NoteRow]:
     where = (notes.c.note_id > note_id, notes.c.status == "active", sa.not_(notes.c.read_only))
     query = sa.select(*_NOTE).where(*where).order_by(notes.c.note_id).limit(limit)
     return [NoteRow(*row) for row in tx.execute(query)]
+
+
+def of_text(tx: Transaction, namespace: str, content_hash: str) -> list[NoteRow]:
+    """All active memories of a namespace with one normalised text, oldest first."""
+    where = (notes.c.content_hash == content_hash, notes.c.namespace == namespace, notes.c.status == "active")
+    query = sa.select(*_NOTE).where(*where).order_by(notes.c.created_at, notes.c.note_id)
+    return [NoteRow(*row) for row in tx.execute(query)]
+
+
+def last_said(tx: Transaction, note_ids: Collection[str]) -> dict[str, int]:
+    """When something was last added to what memories rest on (ms), by id."""
+    query = sa.select(lineage.c.child, sa.func.max(lineage.c.created_at)).where(
+        lineage.c.child.in_(list(note_ids)), lineage.c.relation == "evidence"
+    )
+    return {row[0]: row[1] for row in tx.execute(query.group_by(lineage.c.child))}
 
 
 def open_drafts(tx: Transaction, proposed_by: str) -> int:

@@ -16,8 +16,9 @@ from gateway.access.rules import Decision
 from gateway.clock import now_ms
 from gateway.errors import NotFound
 from gateway.importer.parts import Parts
-from gateway.ledger import Transaction, dirty, fences, registry, reviews, sessions, tombstones
+from gateway.ledger import Transaction, dirty, fences, reviews, sessions, tombstones
 from gateway.ledger.journal import Actor
+from gateway.ledger.registry import NoteRow
 from gateway.ledger.sessions import Candidate, Episode, Session
 from gateway.llm import LanguageModel
 from gateway.notes.namespace import Namespace, note_path, parse_namespace
@@ -28,8 +29,9 @@ from gateway.services.proposing import Origin, propose_new
 from gateway.services.records import ReviewReference, content_of
 from gateway.services.secrets import check_candidate
 from gateway.skills.classify import Unclassified, classify
-from gateway.skills.commit import Authority, ToCommit, commit, is_known
+from gateway.skills.commit import Authority, ToCommit, commit
 from gateway.skills.extract import Extracted, Transcript, extract, known_lines
+from gateway.skills.prune import standing_text
 from gateway.starter import templates
 
 SUBAGENT = "subagent"
@@ -180,26 +182,33 @@ def let_through(context: Context, parts: Parts, wanted: LetThrough, outcome: Out
     guard.check(parts.ledger, acting, "write", resource, missing)
     entry = guard.entry(principal, "promote", "memory", namespace=one.namespace, decision=wanted.decision)
     memory = to_commit(one, wanted.confidence)
-    why = policy.for_new(
-        parts.settings.review,
-        namespace,
-        agent_id=context.agent_id or wanted.label,
-        source=memory.source,
-        confidence=memory.confidence,
-        texts=(one.content,),
-    )
     evidence = tuple(dict.fromkeys((f"session/{one.session_id}", *one.episode_ids, *wanted.evidence)))
     with parts.importer.lock:
-        if why is not None and not is_known(parts, memory):
+        row = _standing(parts, one)
+        why = why_reviewed(context, parts, wanted)
+        if row is None and why is not None:
             origin = Origin(context, entry, why, evidence=evidence, candidate_id=one.id, label=wanted.label)
             outcome.reviews.append(propose_new(parts, memory, origin).review)
             with parts.ledger.write() as tx:
                 sessions.await_review(tx, one.id)
             return
-        done = commit(parts, memory, Authority(wanted.actor or actor_of(context), entry))
+        row = row or commit(parts, memory, Authority(wanted.actor or actor_of(context), entry)).row
         with parts.ledger.write() as tx:
-            support(tx, one, done.row.note_id, done.row.namespace, evidence)
-    outcome.promoted.append(Promoted(done.row.note_id, one.namespace))
+            support(tx, one, row.note_id, row.namespace, evidence)
+    outcome.promoted.append(Promoted(row.note_id, one.namespace))
+
+
+def why_reviewed(context: Context, parts: Parts, wanted: LetThrough) -> str | None:
+    """Why a person decides about a candidate; None where policy writes it at once."""
+    memory = to_commit(wanted.one, wanted.confidence)
+    return policy.for_new(
+        parts.settings.review,
+        parse_namespace(memory.namespace),
+        agent_id=context.agent_id or wanted.label,
+        source=memory.source,
+        confidence=memory.confidence,
+        texts=(memory.content,),
+    )
 
 
 def support(tx: Transaction, one: Candidate, memory_id: str, namespace: str, evidence: tuple[str, ...]) -> None:
@@ -234,9 +243,17 @@ def _refused(tx: Transaction, one: Candidate) -> str | None:
     return None
 
 
-def said_already(tx: Transaction, one: Candidate) -> registry.NoteRow | None:
-    """The active memory that has exactly a candidate's text."""
-    return registry.same_text(tx, one.namespace, content_hash(one.content))
+def said_already(tx: Transaction, one: Candidate) -> NoteRow | None:
+    """The active memory that has exactly a candidate's text, if it holds now and nobody judged it incorrect."""
+    return standing_text(tx, one.namespace, content_hash(one.content))
+
+
+def _standing(parts: Parts, one: Candidate) -> NoteRow | None:
+    """The same, if its file is the one that is known."""
+    with parts.ledger.read() as tx:
+        row = said_already(tx, one)
+    read = parts.files.read(row.path) if row is not None else None
+    return row if row is not None and read is not None and read.etag == row.etag else None
 
 
 def _candidate(found: Extracted, episode: Episode, session: Session, taking: Taking) -> Candidate:

@@ -11,7 +11,7 @@ from gateway.clock import now
 from gateway.errors import Tombstoned
 from gateway.importer.parts import Parts
 from gateway.importer.write import Order
-from gateway.ledger import registry, tombstones
+from gateway.ledger import tombstones
 from gateway.ledger.audit import AuditEntry
 from gateway.ledger.idempotency import Claim
 from gateway.ledger.journal import Actor
@@ -22,6 +22,7 @@ from gateway.notes.template import time_text
 from gateway.notes.text import content_hash, file_name_for, new_memory_id
 from gateway.skills.contract import Skill
 from gateway.skills.proposals import new_note
+from gateway.skills.prune import standing_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +130,7 @@ def is_known(parts: Parts, wanted: ToCommit) -> bool:
 
 def _same_text(parts: Parts, wanted: ToCommit) -> NoteRow | None:
     with parts.ledger.read() as tx:
-        row = registry.same_text(tx, wanted.namespace, content_hash(wanted.content))
+        row = standing_text(tx, wanted.namespace, content_hash(wanted.content))
     if row is None or row.memory_type != wanted.memory_type:
         return None
     read = parts.files.read(row.path)

@@ -45,17 +45,20 @@ def hear(lines: Sequence[Line]) -> list[Heard]:
     """Say of each line whether the user says it.
 
     Without a speaker's label all of it is the user's. With one, only what stands behind a label of the user is, up to
-    the next label, be its name known or not. What a tool put out may contain labels: it ends at a label behind a blank
-    line, not at one within its paragraph.
+    the next label, be its name known or not. What a tool put out may contain labels: once it has several lines, it ends
+    at a label behind a blank line, not at one within its paragraph.
     """
     labelled = any(line.label is not None and line.label.role is not None for line in lines)
     turn: Role = "other" if labelled else "user"
     speaker = ""
     heard: list[Heard] = []
+    put_out = 0
     for line in lines:
         label = line.label if labelled else None
-        after = turn if label is None else _turn(turn, label, apart=line.apart)
-        begins = label is not None and label.role is not None and (turn != "tool" or line.apart or label.role == "tool")
+        apart = line.apart or (turn == "tool" and put_out <= 1 and not line.inner)
+        after = turn if label is None else _turn(turn, label, apart=apart)
+        begins = label is not None and label.role is not None and (turn != "tool" or apart or label.role == "tool")
+        put_out = 1 if begins and label is not None and label.role == "tool" else put_out + 1
         if label is not None and (begins or after != turn):
             speaker = line.text[: label.length].strip()
         turn = after

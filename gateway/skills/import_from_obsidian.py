@@ -42,6 +42,7 @@ from gateway.skills.contract import Skill
 from gateway.skills.deciding import Decider, Plan, Step, carry_out, final_of
 from gateway.skills.export_to_obsidian import Proposal, draft_bytes, explained
 from gateway.skills.proposals import changed_note, new_note
+from gateway.skills.prune import standing_text
 from gateway.vault.files import FileRead
 from gateway.vault.merge import merge_texts
 
@@ -280,7 +281,7 @@ def _new(parts: Parts, review: Review, draft: DraftNote) -> tuple[tuple[Step, ..
     if not draft.text.strip():
         raise BadNote("The draft has no text to accept.", file=review.path, advice="Write it, or reject the draft.")
     with parts.ledger.read() as tx:
-        same = registry.same_text(tx, review.namespace, content_hash(draft.text))
+        same = standing_text(tx, review.namespace, content_hash(draft.text))
     if same is not None:  # written meanwhile in another way
         return (), same.note_id, same.path
     namespace = parse_namespace(review.namespace)

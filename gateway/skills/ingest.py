@@ -61,8 +61,8 @@ def _said(event: Any) -> str:
     who = known.get("role") or known.get("type") or ""
     what = known.get("content") or known.get("text") or known.get("message") or ""
     text = what if isinstance(what, str) else json.dumps(what, ensure_ascii=False)
-    if str(who).casefold() not in _USERS:
-        text = _BLANK_LINES.sub("\n", text)
+    if str(who).casefold() not in _USERS and "\n" in text:
+        text = "\n" + _BLANK_LINES.sub("\n", text).strip("\r\n")
     return f"{who}: {text}" if who and text else text
 
 

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
+from gateway.clock import now_ms
 from gateway.errors import ChangedElsewhere
 from gateway.importer.parts import Parts
 from gateway.importer.write import Order
-from gateway.ledger import registry
+from gateway.ledger import Transaction, consolidating, feedback, registry
 from gateway.ledger.audit import AuditEntry
 from gateway.ledger.feedback import hides
 from gateway.ledger.journal import Actor
 from gateway.ledger.registry import NoteRow
 from gateway.notes.namespace import archive_path
+from gateway.notes.temporal import judge
 from gateway.skills.contract import Skill
+from gateway.skills.ranking import validity_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +51,23 @@ class Worth:
     least_confidence: float
 
 
-def reason_to_archive(row: NoteRow, judgements: Sequence[str], *, left: float, worth: Worth, at: int) -> str | None:
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a memory is no longer worth recalling, by its kind and in words.
+
+    A duplicate is one that was called so, and nothing else: whether another memory says the same is not known here.
+    """
+
+    kind: Literal["expired", "incorrect", "unsure", "faded", "duplicate"]
+    words: str
+
+    @property
+    def hides(self) -> bool:
+        """Whether it is not recalled any more, wherever it stands."""
+        return self.kind in ("expired", "incorrect")
+
+
+def reason_to_archive(row: NoteRow, judgements: Sequence[str], *, left: float, worth: Worth, at: int) -> Reason | None:
     """Why a memory is no longer worth recalling; None where it is.
 
     Args:
@@ -56,17 +76,38 @@ def reason_to_archive(row: NoteRow, judgements: Sequence[str], *, left: float, w
         at: the time in ms.
     """
     if row.expires_at is not None and row.expires_at <= at:
-        return "It has expired."
+        return Reason("expired", "It has expired.")
     if hides(judgements):
-        return "It was judged incorrect."
+        return Reason("incorrect", "It was judged incorrect.")
+    if row.confidence < worth.least_confidence:
+        return Reason("unsure", f"Its confidence is {row.confidence:.2f}.")
+    if left < worth.least_importance:
+        return Reason("faded", f"Nobody asked for it for long: {left:.2f} of its importance is left.")
     telling = [one for one in judgements if one in ("duplicate", "useful")]
     if telling and telling[-1] == "duplicate":
-        return "It was judged a duplicate."
-    if row.confidence < worth.least_confidence:
-        return f"Its confidence is {row.confidence:.2f}."
-    if left < worth.least_importance:
-        return f"Nobody asked for it for long: {left:.2f} of its importance is left."
+        return Reason("duplicate", "It was judged a duplicate.")
     return None
+
+
+def holds(row: NoteRow, judgements: Sequence[str], at: int) -> bool:
+    """Whether a memory says what is so at a time (ms): neither expired, nor judged incorrect, nor of another time.
+
+    What happened stays true; a plan is one until its time is over; a time that is not sure is taken as it is written.
+    """
+    if hides(judgements) or (row.expires_at is not None and row.expires_at <= at):
+        return False
+    validity = validity_of(row)
+    if validity.kind == "recurring":
+        return validity.valid_from is None or validity.valid_from <= at
+    verdict = judge(validity, at)
+    return verdict.recalled and verdict.weight == 1.0
+
+
+def standing_text(tx: Transaction, namespace: str, content_hash: str) -> NoteRow | None:
+    """The active memory of a namespace that says exactly a text, if it holds now."""
+    rows = consolidating.of_text(tx, namespace, content_hash)
+    said = feedback.of_texts(tx, [(row.note_id, row.content_hash) for row in rows])
+    return next((row for row in rows if holds(row, said.get(row.note_id, ()), now_ms())), None)
 
 
 def prune(parts: Parts, wanted: ToPrune, actor: Actor, entry: AuditEntry) -> Pruned:

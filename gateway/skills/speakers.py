@@ -100,11 +100,13 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of a transcript with its label, if it has one; `apart`: a blank line stands before it."""
+    """A line of a transcript with its label, if it has one; `apart`: a blank line stands before it; `inner`: it is cut
+    from the line before it at a tag."""
 
     text: str
     label: Label | None
     apart: bool
+    inner: bool = False
 
 
 def lines_of(text: str) -> list[Line]:
@@ -122,11 +124,11 @@ def lines_of(text: str) -> list[Line]:
                 lines.append(Line("", None, False))
             apart = True
             continue
-        for segment in _segments(line):
+        for part, segment in enumerate(_segments(line)):
             label = label_of(segment)
             if label is not None and label.role == "user" and number in code:
                 label = Label("other", label.name, label.length, label.dress)
-            lines.append(Line(segment, label, apart))
+            lines.append(Line(segment, label, apart, inner=part > 0))
             apart = False
     return lines
 

@@ -31,10 +31,9 @@ def found(text: str) -> list[str]:
 
 
 def test_only_the_user_is_listened_to():
-    said = "User: I like plums.\nAssistant: I like pears too.\nTool: my name is curl.\n"
-    more = "用户：我喜欢桃子。\n助手：我喜欢梨。"
-    assert found(f"{said}\n{more}") == ["I like plums.", "我喜欢桃子。"]
-    assert found(said + more) == ["I like plums."]  # what stands right below a tool's output may be a part of it
+    text = "User: I like plums.\nAssistant: I like pears too.\nTool: my name is curl."
+    text += "\n用户：我喜欢桃子。\n助手：我喜欢梨。"
+    assert found(text) == ["I like plums.", "我喜欢桃子。"]
 
 
 def test_the_same_sentence_counts_once():

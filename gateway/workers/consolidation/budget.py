@@ -31,9 +31,14 @@ class Budget:
         """How long the pass has taken so far."""
         return time.monotonic() - self._began
 
-    def more(self) -> bool:
-        """Whether the pass goes on: there is time, and nobody wants it to stop."""
-        return time.monotonic() < self._until and self._keep_going()
+    def more(self, *, first: bool = False) -> bool:
+        """Whether the pass goes on: there is time, and nobody wants it to stop.
+
+        Args:
+            first: it is the first of its kind in this pass, which is done without time too: else what comes late in
+                a pass would never be done where every pass runs out of time.
+        """
+        return (first or time.monotonic() < self._until) and self._keep_going()
 
 
 class MeteredModel:

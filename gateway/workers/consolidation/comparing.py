@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from gateway.errors import ChangedElsewhere
+from gateway.clock import now_ms
+from gateway.errors import ChangedElsewhere, GatewayError
 from gateway.importer.drafts import GATEWAY
 from gateway.ledger import registry, reviews
 from gateway.ledger.dirty import Dirty
@@ -19,9 +20,9 @@ from gateway.services.records import text_time
 from gateway.skills.contradiction import contradiction
 from gateway.skills.export_to_obsidian import Proposal
 from gateway.skills.merge import EVIDENCE, ToMerge, evidence_of, in_order, merge
-from gateway.skills.nearness import neighbours
 from gateway.skills.paraphrase import paraphrases
-from gateway.workers.consolidation import fading
+from gateway.skills.prune import holds
+from gateway.workers.consolidation import fading, judging
 from gateway.workers.consolidation.report import Union
 from gateway.workers.consolidation.work import (
     LABEL,
@@ -36,6 +37,7 @@ from gateway.workers.consolidation.work import (
     fingerprint,
     is_agents_own,
     is_on,
+    model_for,
     propose_draft,
     user_of,
 )
@@ -52,7 +54,7 @@ class _Subject:
 
 
 def look_at(run: Pass, work: Dirty) -> None:
-    """Judge a memory, compare it with its neighbours, and see whether it belongs into a profile.
+    """Judge a memory, compare it with its neighbours that stay, and see whether it belongs into a profile.
 
     Raises:
         NotNow: the index has not got it yet, or a person must decide something first.
@@ -72,7 +74,8 @@ def look_at(run: Pass, work: Dirty) -> None:
     if text is None:
         raise NotNow("its file has moved on")
     subject = _Subject(row, text, parse_namespace(row.namespace).user_id or "", merging)
-    _claim(run, subject)
+    if holds(row, (), now_ms()):
+        _claim(run, seen, subject)
     _compare(run, seen, subject)
 
 
@@ -86,22 +89,21 @@ def _wait_for_index(run: Pass, row: NoteRow, tries: int) -> None:
 def _compare(run: Pass, seen: Seen, subject: _Subject) -> None:
     same: list[NoteRow] = []
     unsure: list[tuple[NoteRow, str]] = []
-    later: NotNow | None = None
-    for row, text in _near(run, subject):
+    later: NotNow | GatewayError | None = None  # one neighbour keeps no other out
+    for row, text, mergeable in _near(run, seen, subject):
         found = run.compared(subject.text, text, subject.own_name)
         reason = contradiction(subject.text, text, own_name=subject.own_name, found=found)
         if found.verdict == "same":
-            same.append(row)
+            same += [row] if mergeable else []
         elif reason is not None:
             try:
                 _conflict(run, seen, subject, (row, text), reason)
-            except NotNow as error:
+            except (NotNow, GatewayError) as error:
                 later = error
-        elif found.verdict == "unsure":
+        elif found.verdict == "unsure" and mergeable:
             unsure.append((row, text))
     if subject.merging:
-        model = None if run.dry else run.model
-        confirmed = paraphrases(subject.text, [text for _, text in unsure], model)
+        confirmed = paraphrases(subject.text, [text for _, text in unsure], model_for(run, seen))
         same += [row for (row, _), said in zip(unsure, confirmed, strict=True) if said]
         if same:
             _merge(run, seen, [subject.row, *same])
@@ -109,21 +111,11 @@ def _compare(run: Pass, seen: Seen, subject: _Subject) -> None:
         raise later
 
 
-def _near(run: Pass, subject: _Subject) -> list[tuple[NoteRow, str]]:
-    """The memory's neighbours that could be merged with it: of the same namespace, visibility and time."""
-    mine = subject.row
-    vector = run.vectors.of(run.parts.feed, [subject.text]).get(subject.text)
-    ids = neighbours(run.parts.feed.index, subject.text, mine.namespace, vector, run.settings.neighbours)
-    with run.parts.ledger.read() as tx:
-        rows = registry.notes_by_id(tx, [one for one in ids if one != mine.note_id])
-    fit = [row for row in rows.values() if row.status == "active" and not row.read_only and _fits(mine, row)]
-    read = [(row, run.text_of(row)) for row in fit]
-    return [(row, text) for row, text in read if text is not None]
-
-
-def _fits(one: NoteRow, other: NoteRow) -> bool:
-    names = ("namespace", "visibility", "expires_at", "valid_from", "valid_until", "temporal_kind")
-    return all(getattr(one, name) == getattr(other, name) for name in names)
+def _near(run: Pass, seen: Seen, subject: _Subject) -> list[tuple[NoteRow, str, bool]]:
+    """The memory's neighbours of the same namespace, visibility and time, and whether they could be merged with it."""
+    around = [(row, text) for row, text in judging.near(run, subject.row, subject.text) if not row.read_only]
+    remaining = judging.remaining(run, seen.user_id, [row for row, _ in around])
+    return [(row, text, remaining[row.note_id]) for row, text in around if row.note_id in remaining]
 
 
 def _merge(run: Pass, seen: Seen, rows: list[NoteRow]) -> None:
@@ -144,6 +136,9 @@ def _merge(run: Pass, seen: Seen, rows: list[NoteRow]) -> None:
         with run.parts.importer.lock:
             with run.parts.ledger.read() as tx:
                 seen.check(run, tx)
+                worn = judging.weigh(run, tx, ordered).values()
+            if any(one.reason is not None and one.reason.hides for one in worn):
+                raise Stale("a memory was judged meanwhile")
             wanted = ToMerge({row.note_id: row.etag for row in ordered})
             named = entry("merge", leader, leader.namespace, "consolidation: they say the same")
             try:
@@ -190,7 +185,7 @@ def _conflict(run: Pass, seen: Seen, subject: _Subject, other: tuple[NoteRow, st
     propose_draft(run, Seen(seen.work, seen.fingerprint, seen.user_id, etags), wanted)
 
 
-def _claim(run: Pass, subject: _Subject) -> None:
+def _claim(run: Pass, seen: Seen, subject: _Subject) -> None:
     """A preference of a user's long-term memory may be stable enough for the profile."""
     row = subject.row
     if row.memory_type != "preference" or parse_namespace(row.namespace).room != "long_term" or row.user_id is None:
@@ -198,4 +193,4 @@ def _claim(run: Pass, subject: _Subject) -> None:
     with run.parts.ledger.read() as tx:
         edges = [edge for edge in reviews.edges_of(tx, row.note_id) if edge.child == row.note_id]
     evidence = (*(edge.parent for edge in edges if edge.relation == EVIDENCE), row.note_id)
-    run.claims.append(Claim(row.user_id, subject.text.strip(), row.confidence, evidence))
+    run.claims.append(Claim(row.user_id, subject.text.strip(), row.confidence, evidence, seen.work))

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import re
 
-from gateway.errors import Unavailable
+from gateway import log
+from gateway.errors import GatewayError, Unavailable
 from gateway.importer.rows import HELD
 from gateway.ledger import consolidating, registry
+from gateway.ledger.dirty import Dirty
 from gateway.ledger.registry import NoteRow
 from gateway.ledger.reviews import Review
 from gateway.notes.drafts import read_draft
@@ -34,6 +36,7 @@ from gateway.workers.consolidation.work import (
     propose_draft,
 )
 
+_LOG = log.get("consolidation")
 _HEADING = re.compile(r"^#{1,6}\s+(?P<title>.+?)\s*#*\s*$")
 _ITEM = re.compile(r"^\s*[-*+]\s+(?P<text>.+?)\s*$")
 _PREFERENCES = ("preference", "偏好")
@@ -41,16 +44,31 @@ _SECTION = "## Preferences"
 _MOST_CHARS = 300
 
 
-def evolve(run: Pass) -> None:
-    """Propose what has become stable, one draft a user."""
+def evolve(run: Pass) -> set[Dirty]:
+    """Propose what has become stable, one draft a user and one at least. Returns the work whose claims have to wait."""
     stable = [one for one in run.claims if _is_stable(run, one)]
-    for user_id in distinct(one.user_id for one in stable):
-        if not run.budget.more():
-            return
-        try:
-            _propose(run, user_id, [one for one in stable if one.user_id == user_id])
-        except (NotNow, Stale) as error:
-            run.report.skipped.append(Failure("profile", user_id, str(error)))
+    run.claims.clear()
+    waiting: set[Dirty] = set()
+    for number, user_id in enumerate(distinct(one.user_id for one in stable)):
+        claims = [one for one in stable if one.user_id == user_id]
+        if not (run.budget.more(first=number == 0) and _tried(run, user_id, claims)):
+            waiting |= {one.work for one in claims if one.work is not None}
+    return waiting
+
+
+def _tried(run: Pass, user_id: str, claims: list[Claim]) -> bool:
+    """Whether the claims of a user have been dealt with; what comes of one user keeps no other out."""
+    try:
+        _propose(run, user_id, claims)
+    except (NotNow, Stale) as error:
+        run.report.skipped.append(Failure("profile", user_id, str(error)))
+    except Exception as error:
+        _LOG.warning("a profile could not be proposed", user=user_id, exc_info=not isinstance(error, GatewayError))
+        reason = error.code if isinstance(error, GatewayError) else type(error).__name__
+        run.report.failed.append(Failure("profile", user_id, reason))
+    else:
+        return True
+    return False
 
 
 def _is_stable(run: Pass, one: Claim) -> bool:

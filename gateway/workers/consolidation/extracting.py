@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from gateway.clock import now_ms
-from gateway.ledger import Transaction, consolidating, fences, sessions
+from gateway.ledger import Transaction, fences, sessions
 from gateway.ledger.dirty import Dirty
 from gateway.ledger.sessions import Candidate, Session
 from gateway.services import candidates
 from gateway.services.candidates import SUBAGENT, Taking
 from gateway.workers.consolidation.report import Failure
 from gateway.workers.consolidation.sifting import sift
-from gateway.workers.consolidation.work import NotNow, Pass, Seen, Stale, fingerprint, is_on
+from gateway.workers.consolidation.work import GoesOn, NotNow, Pass, Seen, Stale, fingerprint, is_on
 
 # Passes that a model may be too slow for before the rules read what it was given.
 _PATIENCE = 3
@@ -20,7 +20,8 @@ def look_at(run: Pass, work: Dirty) -> None:
     """Read what is new in a session, and sift what it says.
 
     Raises:
-        NotNow: the session still goes on, is being cleared, or the budget is spent; what was read stays read.
+        GoesOn: the session still goes on.
+        NotNow: it is being cleared, or the budget is spent; what was read stays read.
         Stale: something changed meanwhile.
     """
     user_id, _, session_id = work.key.partition("/")
@@ -30,8 +31,8 @@ def look_at(run: Pass, work: Dirty) -> None:
             return
         if fences.active(tx).covers_session(user_id, session_id, session.agent_id):
             raise NotNow("it is being cleared")
-        if not _is_over(run, tx, session):
-            raise NotNow("it still goes on")
+        if (until := _over_at(run, tx, session)) > now_ms():
+            raise GoesOn(until)
         if not is_on(tx, user_id, "extract", "classify"):
             run.report.skipped.append(Failure(work.kind, work.key, "its user switched extraction off"))
             return
@@ -45,9 +46,8 @@ def look_at(run: Pass, work: Dirty) -> None:
         _count(run, len(found), "rules")
     with run.parts.ledger.read() as tx:
         known = sessions.candidates_of(tx, user_id, session_id)
-    waiting = [one for one in known if one.status == consolidating.OPEN]
     ids = {one.id for one in known}
-    sift(run, seen, [*waiting, *(one for one in found if run.dry and one.id not in ids)])
+    sift(run, seen, [*known, *(one for one in found if run.dry and one.id not in ids)])
 
 
 def _taken(run: Pass, session: Session, seen: Seen, *, tries: int) -> list[Candidate]:
@@ -83,8 +83,9 @@ def _count(run: Pass, found: int, by: str) -> None:
         run.report.extracted_by[by] = run.report.extracted_by.get(by, 0) + found
 
 
-def _is_over(run: Pass, tx: Transaction, session: Session) -> bool:
+def _over_at(run: Pass, tx: Transaction, session: Session) -> int:
+    """From when on a session counts as over (ms)."""
     if session.status == "committed":
-        return True
+        return 0
     last = sessions.episodes_of(tx, session.user_id, session.id, limit=1, newest=True)
-    return bool(last) and now_ms() - last[0].created_at >= run.settings.idle_seconds * 1000
+    return (last[0].created_at if last else session.updated_at) + int(run.settings.idle_seconds * 1000)

@@ -18,7 +18,7 @@ from gateway.skills.nearness import StatementVectors
 from gateway.workers.consolidation import comparing, evolving, extracting, fading
 from gateway.workers.consolidation.budget import Budget, MeteredModel
 from gateway.workers.consolidation.report import Failure, PassReport
-from gateway.workers.consolidation.work import NotNow, Pass, Stale, note_failure
+from gateway.workers.consolidation.work import GoesOn, NotNow, Pass, Stale, note_failure
 
 _LOG = log.get("consolidation")
 
@@ -78,10 +78,7 @@ class Consolidation:
                 consolidating.free_orphans(tx)
             parts.feed.feed()
         self._work(run)
-        if budget.more():
-            fading.sweep(run)
-        if budget.more():
-            evolving.evolve(run)
+        fading.sweep(run)
         with parts.ledger.read() as tx:
             report.waiting = dirty.count(tx)
         report.model_calls, report.seconds = budget.calls_made, round(budget.seconds, 3)
@@ -93,36 +90,53 @@ class Consolidation:
         return report
 
     def _work(self, run: Pass) -> None:
+        longest = int(run.settings.idle_seconds * 1000)
         with run.parts.ledger.read() as tx:
-            seeds = dirty.waiting(tx, run.settings.items_per_pass, before=now_ms() + 1)
-        for work in seeds:
+            seeds = dirty.turn(tx, run.settings.items_per_pass, now_ms(), longest)
+        done: list[Dirty] = []
+        for number, work in enumerate(seeds):
             if not run.budget.more():
-                return
+                break
             run.report.items += 1
-            self._one(run, work)
+            if self._one(run, work):
+                done.append(work)
+            if number == 0 and work.tries and not run.dry:  # it waited longest: before new drafts use up the room
+                self._profiles(run, done)
+        self._profiles(run, done)
 
-    def _one(self, run: Pass, work: Dirty) -> None:
+    def _profiles(self, run: Pass, done: list[Dirty]) -> None:
+        """Propose what the claims of finished work have made stable; then it settles, unless that has to wait."""
+        waiting = evolving.evolve(run)
+        if not run.dry:
+            with run.parts.ledger.write() as tx:
+                for work in done:
+                    dirty.failed(tx, work) if work in waiting else dirty.settle(tx, work)
+        done.clear()
+
+    def _one(self, run: Pass, work: Dirty) -> bool:
+        """Look at one piece of work. Returns whether it is finished; what is not is put off."""
         try:
             (extracting if work.kind == dirty.SESSION else comparing).look_at(run, work)
+        except GoesOn as error:
+            run.report.skipped.append(Failure(work.kind, work.key, str(error)))
+            self._later(run, work, error.until)
         except (Stale, NotNow) as error:  # not settled; what has a newer generation by now stays in front
             run.report.skipped.append(Failure(work.kind, work.key, str(error)))
             self._later(run, work)
-            return
         except GatewayError as error:
             _LOG.warning("consolidation of one item failed", kind=work.kind, key=work.key, reason=error.code)
             note_failure(run, work, error)
             self._later(run, work)
-            return
         except Exception as error:
             _LOG.exception("consolidation of one item failed", kind=work.kind, key=work.key)
             note_failure(run, work, error)
             self._later(run, work)
-            return
-        if not run.dry:
-            with run.parts.ledger.write() as tx:
-                dirty.settle(tx, work)
+        else:
+            return True
+        return False
 
-    def _later(self, run: Pass, work: Dirty) -> None:
-        if not run.dry:
-            with run.parts.ledger.write() as tx:
-                dirty.failed(tx, work)
+    def _later(self, run: Pass, work: Dirty, until: int | None = None) -> None:
+        if run.dry:
+            return
+        with run.parts.ledger.write() as tx:
+            dirty.failed(tx, work) if until is None else dirty.put_off(tx, work, until)

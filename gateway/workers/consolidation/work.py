@@ -27,6 +27,9 @@ from gateway.workers.consolidation.budget import Budget, MeteredModel
 from gateway.workers.consolidation.report import Failure, PassReport, Proposed
 
 LABEL = "gateway:consolidation"
+NO_DRAFTS = "its user switched drafts off"
+WRITING = ("commit", "export_to_obsidian")  # the skills without which nothing new is written or proposed
+_PATIENCE = 3
 # Rooms whose notes are memories of their own; the others are one fixed note of somebody, or instructions.
 ROOMS = frozenset({"long_term", "memory", "shared", "public"})
 
@@ -39,14 +42,27 @@ class NotNow(Exception):
     """Something must happen first (an index, a decision, the next pass): the work stays."""
 
 
+class GoesOn(NotNow):
+    """There is nothing to do before a time (`until`, ms): the work takes no part until then, unless it changes."""
+
+    def __init__(self, until: int) -> None:
+        super().__init__("it still goes on")
+        self.until = until
+
+
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A preference of a user: its text, how sure it is, and the sessions, episodes and memories it rests on."""
+    """A preference of a user: its text, how sure it is, and the sessions, episodes and memories it rests on.
+
+    Attributes:
+        work: what was looked at when it was found; it settles when the claim has been dealt with.
+    """
 
     user_id: str
     text: str
     confidence: float
     evidence: tuple[str, ...]
+    work: Dirty | None
 
     @property
     def sessions(self) -> int:
@@ -158,6 +174,13 @@ def is_on(tx: Transaction, user_id: str, *skills: str) -> bool:
     return all(states.get(name, True) for name in skills)
 
 
+def model_for(run: Pass, seen: Seen) -> MeteredModel | None:
+    """The model that a step may ask; none again and again about what only waits for a switch."""
+    with run.parts.ledger.read() as tx:
+        idle = seen.work is not None and seen.work.tries > _PATIENCE and not is_on(tx, seen.user_id, *WRITING)
+    return None if run.dry or idle else run.model
+
+
 def is_agents_own(tx: Transaction, row: NoteRow) -> bool:
     """Whether a memory is an agent's alone: in its own namespace, and nobody else ever had a hand in it."""
     return parse_namespace(row.namespace).kind == "agent" and not row.read_only and not policy.is_persons(tx, row)
@@ -175,13 +198,13 @@ def propose_draft(run: Pass, seen: Seen, wanted: Proposal, *, extend: bool = Fal
         extend: an open draft of the same kind is brought up to date; otherwise it comes first.
 
     Raises:
-        NotNow: another draft of the same memory waits for a person, or enough drafts do.
+        NotNow: another draft of the same memory waits for a person, enough drafts do, or the user wants none now.
         Stale: what it is based on changed.
     """
     parts = run.parts
     with parts.ledger.read() as tx:
         if not is_on(tx, seen.user_id, "export_to_obsidian"):
-            return None
+            raise NotNow(NO_DRAFTS)
         room = run.budget.drafts > 0 and consolidating.open_drafts(tx, LABEL) < run.settings.open_drafts
         standing = reviews.open_for(tx, f"memory:{wanted.target_id}") if wanted.target_id else None
     if standing is not None and not _continues(standing, wanted, extend=extend):
@@ -200,7 +223,7 @@ def propose_draft(run: Pass, seen: Seen, wanted: Proposal, *, extend: bool = Fal
             named = entry("propose", None, wanted.target_namespace, "consolidation")
             draft = propose(parts, wanted, Proposer(GATEWAY, named))
     except Tombstoned:
-        return None
+        return None  # the one way in which a person says no
     except AlreadyProposed:
         raise NotNow("a person is editing the draft of it") from None
     if standing is None:

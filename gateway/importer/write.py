@@ -16,8 +16,7 @@ from gateway.clock import now_ms
 from gateway.errors import AlreadyExists, ChangedElsewhere, GatewayError, Tombstoned, Unavailable
 from gateway.importer.apply import Circumstances
 from gateway.importer.importer import Importer
-from gateway.importer.places import Place
-from gateway.importer.plan import Observation, claim_of_text
+from gateway.importer.plan import Observation, claim_of
 from gateway.importer.rows import HELD
 from gateway.ledger import Transaction, erasure, fences, idempotency, journal, reviews, tombstones
 from gateway.ledger.audit import AuditEntry
@@ -139,10 +138,10 @@ class WriteRoad:
             outcomes: dict[int, Outcome] = {}
             intents: dict[int, Intent] = {}
             with self._ledger.write() as tx:
-                closed = fences.active(tx)
+                closed, buried = fences.active(tx), tombstones.any_buried(tx)
                 for number, order in enumerate(orders):
                     try:
-                        intents[number] = self._begin(tx, order, closed)
+                        intents[number] = self._begin(tx, order, closed, any_buried=buried)
                     except GatewayError as error:
                         outcomes[number] = Outcome(None, error)
                 journal.begin(tx, list(intents.values()))
@@ -150,28 +149,26 @@ class WriteRoad:
             self._settle_all(orders, intents, placed, outcomes)
         return [outcomes[number] for number in range(len(orders))]
 
-    def _begin(self, tx: Transaction, order: Order, closed: Fences) -> Intent:
+    def _begin(self, tx: Transaction, order: Order, closed: Fences, *, any_buried: bool) -> Intent:
         place_ = self._importer.places.place_of(order.path)
         if place_ is not None and order.op != "delete" and closed.covers(str(place_.namespace)):
             raise fences.being_cleared(str(place_.namespace))
-        if place_ is not None and order.data is not None and not order.may_return:
-            self._check_forgotten(tx, order, place_)
+        if any_buried and place_ is not None and order.data is not None and not order.may_return:
+            self._check_forgotten(tx, order.data, str(place_.namespace))
         intent = order.intent(f"int_{uuid.uuid4().hex}")
         if order.claim is not None:
             idempotency.reserve(tx, order.claim, intent.id)
         return intent
 
-    def _check_forgotten(self, tx: Transaction, order: Order, place_: Place) -> None:
+    def _check_forgotten(self, tx: Transaction, data: bytes, namespace: str) -> None:
         """Before a file is touched: what was forgotten is not written again by this way.
 
         Raises:
             Tombstoned: the text, or the id that it claims, was forgotten.
         """
-        if order.data is None or not tombstones.any_buried(tx):
-            return
-        parsed = parse(order.data, max_bytes=self._files.max_bytes)
-        hashed = content_hash(parsed.body)
-        if tombstones.buried(tx, str(place_.namespace), content_hash=hashed, memory_id=claim_of_text(order.data)):
+        parsed = parse(data, max_bytes=self._files.max_bytes)
+        claim = claim_of(Observation("", None, parsed))
+        if tombstones.buried(tx, namespace, content_hash=content_hash(parsed.body), memory_id=claim):
             raise _tombstoned()
 
     def _place_all(self, intents: dict[int, Intent], outcomes: dict[int, Outcome]) -> dict[int, Observation]:

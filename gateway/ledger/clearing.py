@@ -49,20 +49,13 @@ def forget_rows(tx: Transaction, rows: Sequence[NoteRow], job_id: str) -> None:
 def clear_sessions(tx: Transaction, fence: Fence, limit: int) -> int:
     """Remove sessions of the scope with their episodes and candidates, a batch at a time. Returns how many."""
     theirs = _sessions(fence)
-    if theirs is None:
-        return 0
-    found = tx.execute(sa.select(sessions.c.user_id, sessions.c.id).where(theirs).limit(limit)).all()
-    for user_id, session_id in found:
-        _drop_session(tx, user_id, session_id)
-    return len(found)
+    return _drop_sessions(tx, theirs, limit) if theirs is not None else 0
 
 
 def clear_earlier_sessions(tx: Transaction, fence: Fence, *, before: int) -> None:
     """Remove the scope's sessions that were begun before a time in ms: in a restored ledger, what was cleared since."""
     if (theirs := _sessions(fence)) is not None:
-        earlier = sa.and_(theirs, sessions.c.created_at < before)
-        for user_id, session_id in tx.execute(sa.select(sessions.c.user_id, sessions.c.id).where(earlier)).all():
-            _drop_session(tx, user_id, session_id)
+        _drop_sessions(tx, sa.and_(theirs, sessions.c.created_at < before))
 
 
 def finish(tx: Transaction, fence: Fence) -> None:
@@ -81,9 +74,12 @@ def retire(tx: Transaction, fence: Fence, job_id: str) -> None:
     tx.execute(sa.delete(lineage).where(sa.or_(lineage.c.child.in_(gone), lineage.c.parent.in_(gone))))
 
 
-def _drop_session(tx: Transaction, user_id: str, session_id: str) -> None:
-    tx.execute(sa.delete(sessions).where(sessions.c.user_id == user_id, sessions.c.id == session_id))
-    dirty.forget(tx, dirty.SESSION, f"{user_id}/{session_id}")
+def _drop_sessions(tx: Transaction, where: sa.ColumnElement[bool], limit: int | None = None) -> int:
+    found = tx.execute(sa.select(sessions.c.user_id, sessions.c.id).where(where).limit(limit)).all()
+    for user_id, session_id in found:
+        tx.execute(sa.delete(sessions).where(sessions.c.user_id == user_id, sessions.c.id == session_id))
+        dirty.forget(tx, dirty.SESSION, f"{user_id}/{session_id}")
+    return len(found)
 
 
 def _sessions(fence: Fence) -> sa.ColumnElement[bool] | None:

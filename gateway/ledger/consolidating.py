@@ -1,4 +1,4 @@
-"""What consolidation looks up: open candidates, those that were united, memories in turn or of one text, drafts."""
+"""What consolidation looks up: open candidates, those that were united, memories in turn, drafts."""
 
 from __future__ import annotations
 
@@ -87,13 +87,6 @@ def active_after(tx: Transaction, note_id: str, limit: int) -> list[NoteRow]:
     """Active memories that the gateway may move, by id, after one."""
     where = (notes.c.note_id > note_id, notes.c.status == "active", sa.not_(notes.c.read_only))
     query = sa.select(*_NOTE).where(*where).order_by(notes.c.note_id).limit(limit)
-    return [NoteRow(*row) for row in tx.execute(query)]
-
-
-def of_text(tx: Transaction, namespace: str, content_hash: str) -> list[NoteRow]:
-    """All active memories of a namespace with one normalised text, oldest first."""
-    where = (notes.c.content_hash == content_hash, notes.c.namespace == namespace, notes.c.status == "active")
-    query = sa.select(*_NOTE).where(*where).order_by(notes.c.created_at, notes.c.note_id)
     return [NoteRow(*row) for row in tx.execute(query)]
 
 

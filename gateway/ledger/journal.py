@@ -216,6 +216,13 @@ def version_with_etag(tx: Transaction, note_id: str, etag: str) -> Version | Non
     return Version(*row) if row else None
 
 
+def latest_times(tx: Transaction, note_ids: Collection[str]) -> dict[str, int]:
+    """When the newest version of each of the notes was made (ms), of those that ever had one."""
+    newest = sa.select(sa.func.max(versions.c.seq)).where(versions.c.note_id.in_(list(note_ids)))
+    query = sa.select(versions.c.note_id, versions.c.at).where(versions.c.seq.in_(newest.group_by(versions.c.note_id)))
+    return {row[0]: row[1] for row in tx.execute(query)}
+
+
 def latest_version_numbers(tx: Transaction, note_ids: Collection[str]) -> dict[str, int]:
     """The highest version number of those of the notes that ever had one."""
     ordered = list(note_ids)

@@ -146,9 +146,9 @@ def clearing(tx: Transaction, start: str, limit: int) -> list[NoteRow]:
 
 
 def others_saying(tx: Transaction, namespace: str, content_hash: str) -> list[NoteRow]:
-    """All memories of a namespace with this normalised text, whatever their state."""
+    """All memories of a namespace with this normalised text, whatever their state, oldest first."""
     query = sa.select(*_NOTE_COLUMNS).where(notes.c.content_hash == content_hash, notes.c.namespace == namespace)
-    return [NoteRow(*row) for row in tx.execute(query)]
+    return [NoteRow(*row) for row in tx.execute(query.order_by(notes.c.created_at, notes.c.note_id))]
 
 
 def most_important(tx: Transaction, namespace: str, *, least: float, limit: int, at: int) -> list[NoteRow]:
@@ -163,15 +163,6 @@ def most_important(tx: Transaction, namespace: str, *, least: float, limit: int,
     order = (notes.c.importance.desc(), notes.c.updated_at.desc(), notes.c.note_id)
     query = sa.select(*_NOTE_COLUMNS).where(*where).order_by(*order).limit(limit)
     return [NoteRow(*row) for row in tx.execute(query)]
-
-
-def same_text(tx: Transaction, namespace: str, content_hash: str) -> NoteRow | None:
-    """An active memory of a namespace with the same normalised text."""
-    query = sa.select(*_NOTE_COLUMNS).where(
-        notes.c.content_hash == content_hash, notes.c.namespace == namespace, notes.c.status == "active"
-    )
-    row = tx.execute(query.limit(1)).first()
-    return NoteRow(*row) if row else None
 
 
 def notes_by_etag(tx: Transaction, etags: Collection[str]) -> list[NoteRow]:

@@ -29,7 +29,7 @@ from gateway.services.proposing import Origin, propose_new
 from gateway.services.records import ReviewReference, content_of
 from gateway.services.secrets import check_candidate
 from gateway.skills.classify import Unclassified, classify
-from gateway.skills.commit import Authority, ToCommit, commit
+from gateway.skills.commit import Authority, ToCommit, commit, standing
 from gateway.skills.extract import Extracted, Transcript, extract, known_lines
 from gateway.skills.prune import standing_text
 from gateway.starter import templates
@@ -184,7 +184,7 @@ def let_through(context: Context, parts: Parts, wanted: LetThrough, outcome: Out
     memory = to_commit(one, wanted.confidence)
     evidence = tuple(dict.fromkeys((f"session/{one.session_id}", *one.episode_ids, *wanted.evidence)))
     with parts.importer.lock:
-        row = _standing(parts, one)
+        row = standing(parts, one.namespace, one.content)
         why = why_reviewed(context, parts, wanted)
         if row is None and why is not None:
             origin = Origin(context, entry, why, evidence=evidence, candidate_id=one.id, label=wanted.label)
@@ -246,14 +246,6 @@ def _refused(tx: Transaction, one: Candidate) -> str | None:
 def said_already(tx: Transaction, one: Candidate) -> NoteRow | None:
     """The active memory that has exactly a candidate's text, if it holds now and nobody judged it incorrect."""
     return standing_text(tx, one.namespace, content_hash(one.content))
-
-
-def _standing(parts: Parts, one: Candidate) -> NoteRow | None:
-    """The same, if its file is the one that is known."""
-    with parts.ledger.read() as tx:
-        row = said_already(tx, one)
-    read = parts.files.read(row.path) if row is not None else None
-    return row if row is not None and read is not None and read.etag == row.etag else None
 
 
 def _candidate(found: Extracted, episode: Episode, session: Session, taking: Taking) -> Candidate:

@@ -13,6 +13,7 @@ from gateway.access import guard
 from gateway.access.principal import Principal
 from gateway.access.rules import NOWHERE
 from gateway.errors import GatewayError, Invalid, NotAllowed, NotFound
+from gateway.importer.apply import FORGOTTEN
 from gateway.importer.drafts import GATEWAY, DraftFiles
 from gateway.importer.parts import Parts
 from gateway.importer.plan import claim_of
@@ -174,7 +175,7 @@ def undo(principal: Principal, parts: Parts, path: str) -> Written:
     nothing = NotFound("No forgotten text stands there.", field="path", advice="See the problems of kind `forgotten`.")
     with parts.importer.lock:
         with parts.ledger.read() as tx:
-            held = [row for row in problems.listed(tx) if row.path == path and row.kind == "forgotten"]
+            held = [row for row in problems.listed(tx) if row.path == path and row.kind == FORGOTTEN]
             place = parts.importer.places.place_of(path) if held else None
             resource = guard.resource_at(tx, place.namespace) if place is not None else NOWHERE
         decision = guard.check(parts.ledger, principal, "write", resource, nothing)
@@ -237,11 +238,10 @@ def _quoting_drafts(parts: Parts, row: NoteRow, text: str) -> tuple[str, ...]:
 
 def _list_twins(parts: Parts, twins: Sequence[NoteRow]) -> None:
     """The files of twins are the person's and stay; they are listed as problems, at the next scan at the latest."""
-    paths = [one.path for one in twins]
-    for path in paths:
-        parts.importer.seen.pop(path, None)
+    if not twins:
+        return
     try:
-        parts.importer.import_paths(paths, again=True, settled=True)
+        parts.importer.import_paths([one.path for one in twins], again=True, settled=True)
     except GatewayError as error:
         _LOG.warning("files that say the same are listed later", reason=error.detail)
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-_NO_GROUPS: Mapping[str, str] = {}
 # Governing words that say something by themselves: "tea with milk" is not "tea, milk".
 _TELLING = ("with",)
 # Governing words that are sure to mean the same in another language.
@@ -39,7 +38,7 @@ class Placed:
 
 
 def differently_arranged(
-    one: Sequence[Placed], other: Sequence[Placed], *, across: bool, groups: Mapping[str, str] = _NO_GROUPS
+    one: Sequence[Placed], other: Sequence[Placed], *, across: bool, groups: Mapping[str, str]
 ) -> str | None:
     """Why two statements of the same words may say different things; None where they are arranged alike.
 

@@ -128,13 +128,17 @@ def is_known(parts: Parts, wanted: ToCommit) -> bool:
     return _same_text(parts, wanted) is not None
 
 
-def _same_text(parts: Parts, wanted: ToCommit) -> NoteRow | None:
+def standing(parts: Parts, namespace: str, content: str) -> NoteRow | None:
+    """The memory of a namespace that says exactly a text and holds now, if its file is the one that is known."""
     with parts.ledger.read() as tx:
-        row = standing_text(tx, wanted.namespace, content_hash(wanted.content))
-    if row is None or row.memory_type != wanted.memory_type:
-        return None
-    read = parts.files.read(row.path)
-    return row if read is not None and read.etag == row.etag else None
+        row = standing_text(tx, namespace, content_hash(content))
+    read = parts.files.read(row.path) if row is not None else None
+    return row if row is not None and read is not None and read.etag == row.etag else None
+
+
+def _same_text(parts: Parts, wanted: ToCommit) -> NoteRow | None:
+    row = standing(parts, wanted.namespace, wanted.content)
+    return row if row is not None and row.memory_type == wanted.memory_type else None
 
 
 def _check_tombstones(parts: Parts, namespace: str, data: bytes) -> None:

@@ -10,7 +10,7 @@ from gateway.clock import now_ms
 from gateway.errors import ChangedElsewhere
 from gateway.importer.parts import Parts
 from gateway.importer.write import Order
-from gateway.ledger import Transaction, consolidating, feedback, registry
+from gateway.ledger import Transaction, feedback, registry
 from gateway.ledger.audit import AuditEntry
 from gateway.ledger.feedback import hides
 from gateway.ledger.journal import Actor
@@ -105,7 +105,7 @@ def holds(row: NoteRow, judgements: Sequence[str], at: int) -> bool:
 
 def standing_text(tx: Transaction, namespace: str, content_hash: str) -> NoteRow | None:
     """The active memory of a namespace that says exactly a text, if it holds now."""
-    rows = consolidating.of_text(tx, namespace, content_hash)
+    rows = [row for row in registry.others_saying(tx, namespace, content_hash) if row.status == "active"]
     said = feedback.of_texts(tx, [(row.note_id, row.content_hash) for row in rows])
     return next((row for row in rows if holds(row, said.get(row.note_id, ()), now_ms())), None)
 

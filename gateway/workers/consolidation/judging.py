@@ -32,13 +32,13 @@ def weigh(run: Pass, tx: Transaction, rows: Sequence[NoteRow]) -> dict[str, Worn
     """What has become of memories, by id."""
     ids = [row.note_id for row in rows]
     judged = feedback.of_texts(tx, [(row.note_id, row.content_hash) for row in rows])
-    used, said = usage.of(tx, ids), consolidating.last_said(tx, ids)
+    used, said, changed = usage.of(tx, ids), consolidating.last_said(tx, ids), journal.latest_times(tx, ids)
     worth = Worth(run.settings.archive_importance, run.settings.archive_confidence)
     found: dict[str, Worn] = {}
     for row in rows:
-        use, newest = used.get(row.note_id), next(iter(journal.history(tx, row.note_id)), None)
-        judgements = judged.get(row.note_id, [])
-        since = max(row.updated_at, use.last_hit_at if use else 0, newest.at if newest else 0, said.get(row.note_id, 0))
+        use, judgements = used.get(row.note_id), judged.get(row.note_id, [])
+        happened = (changed.get(row.note_id, 0), said.get(row.note_id, 0), use.last_hit_at if use else 0)
+        since = max(row.updated_at, *happened)
         left = faded(
             row.importance,
             idle_ms=now_ms() - since,
